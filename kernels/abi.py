@@ -1,0 +1,39 @@
+"""The contract between compiled codelets and who calls them: numbers only, imports nothing.
+
+A codelet is one C function::
+
+    int64 driver(uint8* mem, const int64* tile_base, const int32* tiles, int64 t0, int64 t1,
+                 const int32* rows, int64 nrows, uint64* aux)
+
+For k in [t0, t1) and r in [0, nrows) it runs the vertex of row r on tile ``tiles[k]``, whose memory begins at
+``mem + tile_base[tiles[k]]``. It returns 0, or 1 + k * nrows + r of the first vertex that raised; ``aux`` then says how.
+``aux`` is a block of AUX_WORDS 64-bit words for each thread; the driver writes those it is said to write below.
+
+A row is int32 words, field after field: a scalar [byte offset in the tile], a vector [byte offset, elements], a matrix
+[byte offset, rows, columns], a list [index in ``rows`` of its first piece, pieces]; a piece is [byte offset, elements].
+"""
+
+AUX_WORDS = 32
+
+AUX_SITE = 0  # driver: index of the fault site
+AUX_COUNT = 1  # driver: number of values of the fault
+AUX_VALUES = 2  # driver: up to MAX_VALUES values, 64-bit patterns
+AUX_TAGS = 10  # driver: their types, 4 bits each, the first lowest
+AUX_WORKER = 11  # driver: worker that runs, for codelets of several workers
+AUX_PRINT_BUFFER = 12  # caller: address of the print buffer; 0 drops records
+AUX_PRINT_CAPACITY = 13  # caller: words it has
+AUX_PRINT_USED = 14  # both: words used
+AUX_PRINT_LOST = 15  # both: records that did not fit, or were dropped
+AUX_PHASE = 16  # caller: sequence number of the phase; not read by drivers
+AUX_POSITION = 17  # driver: k * nrows + r, for prints
+AUX_TILE = 18  # driver: tile, for prints
+
+MAX_VALUES = 8
+
+TAG_INT, TAG_FLOAT, TAG_HALF, TAG_BOOL, TAG_UNSIGNED = 1, 2, 3, 4, 5
+"""Types of values. FLOAT is the bits of a float32, HALF too: those of the half as a float32."""
+
+RECORD_WORDS, RECORD_POSITION, RECORD_TILE, RECORD_WORKER, RECORD_SITE, RECORD_TAGS, RECORD_VALUES = range(7)
+"""A record of the print buffer: its words, k * nrows + r, tile, worker, site, tags, then the values."""
+
+ROW_WORDS = {"scalar": 1, "vector": 2, "matrix": 3, "list": 2}

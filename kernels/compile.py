@@ -1,0 +1,251 @@
+"""From a lowered codelet to a native object: the loop over its vertices with the user's body inside.
+
+The only place, with ``frontend``, where codelets meet Numba's internals. ``lowered`` is a ``popcore.dialect.Lowered``;
+only its data is used, so that this file needs nothing of popcore but its kernels.
+"""
+
+import types as python_types
+from functools import lru_cache
+
+import llvmlite.binding as llvm
+import llvmlite.ir as ir
+import numpy as np
+from numba.core import cgutils, compiler, errors, types
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.typing.templates import AbstractTemplate, signature
+
+from popcore.kernels import abi, faults
+from popcore.kernels.faults import Fault, context_type
+from popcore.kernels.frontend import MixedTypes, Pipeline, contexts, flags
+from popcore.kernels.mathlib import PREFIX
+from popcore.kernels.operation import I8, I32, I64, STUBS, state
+from popcore.kernels.selftype import TABLES, MatrixType, PlaceType, SelfType, VectorType, load_word, made
+
+_CODES = {"float": "float", "half": "half", "bool": "bool", "quarter": "u8"}
+_FASTMATH = ("reassoc", "nsz", "arcp", "contract", "afn")
+
+
+@global_compiler_lock
+def compile_driver(lowered, symbol: str) -> bytes:
+    """A native object file with the C function ``symbol``, a driver as ``abi`` describes it.
+
+    Raises:
+        CodeletError: (made by ``lowered.refuse``) the types do not fit, with the user's line.
+    """
+    state.refusals, state.flags = [], _FASTMATH if lowered.codelet.cls.fastmath else ()
+    typing_context, target_context = contexts()
+    unit = _Unit(lowered, typing_context, target_context)
+    try:
+        result = unit.compile(0, (context_type, unit.self_type, *((types.int64,) if lowered.codelet.workers > 1 else ())))
+    except errors.NumbaError as error:
+        raise _user_error(lowered, error) from error
+    finally:
+        unit.close()
+    module = _linked(_driver(unit, result, symbol), symbol)
+    return emit_object(module)
+
+
+def _user_error(lowered, error):
+    """What Numba found, in the user's terms."""
+    loc = getattr(error, "loc", None)
+    file, line = (loc.filename, loc.line) if loc is not None else (lowered.codelet.site.file, lowered.codelet.site.line)
+    if isinstance(error, MixedTypes):
+        hint = "give it one type from the start: total = 0.0, or convert with FLOAT(x) or int(x)"
+        return lowered.refuse(file, line, str(error.msg), hint)
+    if state.refusals:
+        refused = state.refusals[-1]
+        return lowered.refuse(file, line, refused.what, refused.hint)
+    first = next((text.strip() for text in str(error).splitlines() if text.strip() and "Failed in" not in text), "?")
+    return lowered.refuse(file, line, f"the types do not fit: {first}", None)
+
+
+class _Unit:
+    """The compilation of one codelet: its functions, each compiled for the types it is called with."""
+
+    def __init__(self, lowered, typing_context, target_context):
+        self.lowered, self.typing, self.target = lowered, typing_context, target_context
+        self.typing.refresh()
+        self.target.refresh()
+        codelet = lowered.codelet
+        fields = [(f.name, _code(f.dtype), f.shape, f.direction != "in") for f in codelet.fields]
+        self.self_type = SelfType(codelet.name, fields)
+        self.compiled = {}
+        self.tokens = []
+        self.stubs = [self._stub(i) for i in range(len(lowered.functions))]
+
+    def compile(self, index, arguments):
+        """Function ``index`` for ``arguments``."""
+        key = (index, arguments)
+        if key not in self.compiled:
+            python = self._python(self.lowered.functions[index])
+            self.compiled[key] = compiler.compile_extra(self.typing, self.target, python, arguments, None, flags(), {}, pipeline_class=Pipeline)
+        return self.compiled[key]
+
+    def _python(self, function):
+        names = {name: STUBS[name.removeprefix("_pc_")] for name in function.operations}
+        names.update({name: self.stubs[index] for name, index in function.calls.items()})
+        names.update(function.constants)
+        return python_types.FunctionType(function.code, {"range": range, "_pc_Fault": Fault, "__name__": "codelet", **names}, function.name)
+
+    def _stub(self, index):
+        """What calls of function ``index`` are bound to: compiles it when its argument types are known."""
+        unit = self
+
+        def stub(*_):
+            raise NotImplementedError
+
+        class Template(AbstractTemplate):
+            key = stub
+
+            def generic(self, args, kws):
+                plain = tuple(types.unliteral(a) for a in args)
+                result = unit.compile(index, plain)
+                if (index, plain) not in tokens:
+                    tokens[index, plain] = token = (stub, plain)
+                    unit.target.insert_user_function(token, result.fndesc, [result.library])
+                    unit.tokens.append(token)
+                return signature(result.signature.return_type, *plain)
+
+            def get_impl_key(self, sig):
+                return tokens[index, sig.args]
+
+        tokens = {}
+        self.typing.insert_global(stub, types.Function(Template))
+        return stub
+
+    def close(self):
+        for token in self.tokens:
+            self.target.remove_user_function(token)
+
+
+def _code(dtype):
+    return _CODES.get(dtype.kind) or f"{dtype.kind[0]}{8 * dtype.nbytes}"
+
+
+# -- the driver --
+
+
+def _driver(unit, result, symbol):
+    """A library with the driver and the user's functions, not yet optimised."""
+    library = unit.target.codegen().create_library(f"driver_{symbol}")
+    module = library.create_ir_module(f"driver_{symbol}")
+    pointers = [I8.as_pointer(), I64.as_pointer(), I32.as_pointer(), I64, I64, I8.as_pointer(), I64, I8.as_pointer()]
+    function = ir.Function(module, ir.FunctionType(I64, pointers), symbol)
+    memory, bases, tiles, first, last, rows, count, block = function.args
+    builder = ir.IRBuilder(function.append_basic_block("entry"))
+    stride = sum(abi.ROW_WORDS[f.shape] for f in unit.lowered.codelet.fields)
+    with cgutils.for_range_slice(builder, first, last, I64(1), I64) as (k, _):
+        tile = builder.load(builder.gep(tiles, [k]))
+        base = builder.gep(memory, [builder.load(builder.gep(bases, [builder.sext(tile, I64)]))])
+        with cgutils.for_range_slice(builder, I64(0), count, I64(1), I64) as (r, _):
+            position = builder.add(builder.mul(k, count), r)
+            if unit.lowered.prints:
+                builder.store(position, faults.word(builder, block, abi.AUX_POSITION))
+                builder.store(builder.sext(tile, I64), faults.word(builder, block, abi.AUX_TILE))
+            vertex = _vertex(unit, builder, base, rows, builder.mul(r, I64(stride)))
+            _call_body(unit, builder, result, block, vertex, position)
+    builder.ret(I64(0))
+    library.add_ir_module(module)
+    library.add_linking_library(result.library)
+    return library
+
+
+def _vertex(unit, builder, base, rows, at):
+    """``self``, read from the row at word ``at``."""
+    names = [f.name for f in unit.lowered.codelet.fields]
+    proxy = cgutils.create_struct_proxy(unit.self_type)(unit.target, builder)
+    position = 0
+
+    def following():
+        nonlocal position
+        found = load_word(builder, rows, builder.add(at, I64(position)), names)
+        position += 1
+        return found
+
+    for name, view in unit.self_type.views.items():
+        if not isinstance(view, PlaceType | VectorType | MatrixType):
+            members = {"data": base, "table": rows, "first": following(), "count": following()}
+        else:
+            members = {"data": builder.gep(base, [following()], inbounds=True)}
+            if isinstance(view, VectorType):
+                members["count"] = following()
+            elif isinstance(view, MatrixType):
+                members["count"], members["columns"] = following(), following()
+        setattr(proxy, f"field_{name}", made(unit.target, builder, view, **members))
+    assert TABLES not in names or unit.lowered.codelet.fields
+    return proxy._getvalue()
+
+
+def _call_body(unit, builder, result, block, vertex, position):
+    """Call ``compute``, once or for workers 5 to 0; return from the driver if it raised."""
+    workers = unit.lowered.codelet.workers
+    callee = unit.target.declare_function(builder.module, result.fndesc)
+
+    def call(arguments):
+        returned = result.signature.return_type
+        status, _ = unit.target.call_conv.call_function(builder, callee, returned, result.signature.args, [block, vertex, *arguments])
+        with builder.if_then(status.is_error, likely=False):
+            builder.ret(builder.add(position, I64(1)))
+
+    if workers == 1:
+        call([])
+        return
+    with cgutils.for_range_slice(builder, I64(0), I64(workers), I64(1), I64) as (i, _):
+        worker = builder.sub(I64(workers - 1), i)
+        if unit.lowered.sites:
+            builder.store(worker, faults.word(builder, block, abi.AUX_WORKER))
+        call([worker])
+
+
+def _linked(library, symbol):
+    """One module in which only ``symbol`` is visible."""
+    seen = set()
+    module = library._final_module
+    waiting = list(library._linking_libraries)
+    while waiting:
+        linked = waiting.pop()
+        if linked not in seen:
+            seen.add(linked)
+            module.link_in(linked._get_module_for_linking(), preserve=True)
+    for function in module.functions:
+        if not function.is_declaration and function.name != symbol:
+            function.linkage = "internal"
+    for variable in module.global_variables:
+        if not variable.is_declaration:
+            variable.linkage = "internal"
+    return module
+
+
+# -- native code --
+
+
+@lru_cache(maxsize=1)
+def target_machine():
+    """The processor that this process runs on."""
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    triple = llvm.Target.from_default_triple()
+    features = llvm.get_host_cpu_features().flatten()
+    return triple.create_target_machine(cpu=llvm.get_host_cpu_name(), features=features, opt=3, reloc="pic", codemodel="default")
+
+
+def optimise(module) -> None:
+    """LLVM's passes at level 3, for this processor. Changes no result: nothing is contracted or reordered."""
+    tuning = llvm.create_pipeline_tuning_options(speed_level=3)
+    tuning.loop_vectorization = True
+    tuning.slp_vectorization = True
+    builder = llvm.create_pass_builder(target_machine(), tuning)
+    builder.getModulePassManager().run(module, builder)
+
+
+def emit_object(module) -> bytes:
+    """Optimise ``module`` and make a native object file of it."""
+    optimise(module)
+    for function in module.functions:
+        if function.is_declaration and function.name.startswith(PREFIX):
+            function.name = function.name.removeprefix(PREFIX)
+    made_bytes: bytes = target_machine().emit_object(module)
+    return made_bytes
+
+
+assert np.dtype(np.float32).itemsize == 4

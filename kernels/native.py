@@ -1,0 +1,268 @@
+"""From Python functions over 64-bit integers to native objects: the compiler behind the machine, and its raw memory access.
+
+``compile_object`` is the only place where the machine meets Numba's internals; ``fallback`` does the same on public API.
+The operations below take addresses as integers. They do not check anything: what calls them owns the memory.
+"""
+
+import os
+from collections.abc import Callable
+from inspect import Parameter, Signature
+from inspect import signature as signature_of
+
+import llvmlite.ir as ir
+from numba import njit, types
+from numba.core import compiler
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.registry import cpu_target
+from numba.extending import intrinsic
+
+I8, I32, I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
+
+FALLBACK = os.environ.get("POPCORE_FALLBACK") == "1"
+"""Use Numba's public API only: see ``fallback``."""
+
+_called: dict[str, Callable[..., int]] = {}  # parts that the object being compiled calls, by symbol
+
+
+def part(function: Callable[..., int]):
+    """Decorates a function over 64-bit integers that returns one, to be called from what ``compile_object`` compiles.
+
+    Numba would compile, optimise and load each such function by itself before it looks at its caller; here a call is
+    a call of a C symbol, and all parts are optimised once, together.
+    """
+    if FALLBACK:
+        return njit(error_model="numpy", no_cpython_wrapper=True)(function)
+    parameters = list(signature_of(function).parameters.values())
+    symbol, kinds = f"part_{function.__name__}", [I64] * len(parameters)
+
+    def call(typing_context, *arguments):
+        def generate(context, builder, signature, arguments):
+            _called[symbol] = function
+            callee = builder.module.globals.get(symbol) or ir.Function(builder.module, ir.FunctionType(I64, kinds), symbol)
+            return builder.call(callee, arguments)
+
+        return types.int64(*[types.int64] * len(kinds)), generate
+
+    call.__name__ = function.__name__
+    call.__signature__ = Signature([Parameter("typing_context", Parameter.POSITIONAL_OR_KEYWORD), *parameters])
+    return intrinsic(call)
+
+
+def _flags() -> compiler.Flags:
+    flags = compiler.Flags()
+    flags.no_cpython_wrapper = True
+    flags.no_cfunc_wrapper = True
+    flags.no_compile = True  # of the intermediate module: only the final object is wanted
+    flags.nrt = False
+    flags.enable_pyobject = False
+    flags.error_model = "numpy"
+    return flags
+
+
+def _add_function(library, function: Callable[..., int], symbol: str) -> None:
+    """Put ``int64 symbol(int64, ...)`` into a code library, not yet optimised."""
+    context = cpu_target.target_context
+    arguments = (types.int64,) * len(signature_of(function).parameters)
+    result = compiler.compile_extra(cpu_target.typing_context, context, function, arguments, types.int64, _flags(), {})
+    module = library.create_ir_module(symbol)
+    entry = ir.Function(module, ir.FunctionType(I64, [I64] * len(arguments)), symbol)
+    builder = ir.IRBuilder(entry.append_basic_block("entry"))
+    callee = context.declare_function(module, result.fndesc)
+    _, value = context.call_conv.call_function(builder, callee, types.int64, arguments, list(entry.args))
+    builder.ret(value)
+    library.add_ir_module(module)
+    library._final_module.link_in(result.library._final_module, preserve=True)
+
+
+@global_compiler_lock
+def compile_object(functions: dict[str, Callable[..., int]]) -> bytes:
+    """A native object file with ``int64 symbol(int64, ...)`` for each symbol, which does what its function does.
+
+    Needs: functions of 64-bit integers that raise nothing and allocate nothing; they call ``part`` functions and the operations below.
+    Gives: the bytes of an object for this very processor; only the symbols asked for are visible.
+    """
+    cpu_target.typing_context.refresh()
+    cpu_target.target_context.refresh()
+    library = cpu_target.target_context.codegen().create_library("popcore")
+    _called.clear()
+    done: set[str] = set()
+    waiting = dict(functions)
+    while waiting:
+        for symbol, function in waiting.items():
+            _add_function(library, function, symbol)
+        done |= set(waiting)
+        waiting = {symbol: function for symbol, function in _called.items() if symbol not in done}
+    module = library._final_module
+    for each in list(module.functions) + list(module.global_variables):
+        if not each.is_declaration and each.name not in functions:
+            each.linkage = "internal"
+    library._optimize_final_module()
+    return cpu_target.target_context.codegen()._tm.emit_object(module)
+
+
+def _pointer(builder: ir.IRBuilder, address: ir.Value, kind: ir.Type) -> ir.Value:
+    return builder.inttoptr(address, kind.as_pointer())
+
+
+def _loader(width: ir.IntType, signed: bool):
+    @intrinsic
+    def load(typing_context, address):
+        def generate(context, builder, signature, arguments):
+            value = builder.load(_pointer(builder, arguments[0], width), align=1)
+            if width is I64:
+                return value
+            return builder.sext(value, I64) if signed else builder.zext(value, I64)
+
+        return types.int64(types.int64), generate
+
+    return load
+
+
+load64 = _loader(I64, True)
+load32 = _loader(I32, True)
+load16 = _loader(ir.IntType(16), True)
+load8 = _loader(I8, True)
+load32u = _loader(I32, False)
+load16u = _loader(ir.IntType(16), False)
+load8u = _loader(I8, False)
+
+
+@intrinsic
+def store32(typing_context, address, value):
+    def generate(context, builder, signature, arguments):
+        builder.store(builder.trunc(arguments[1], I32), _pointer(builder, arguments[0], I32), align=4)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64), generate
+
+
+@intrinsic
+def store64(typing_context, address, value):
+    def generate(context, builder, signature, arguments):
+        builder.store(arguments[1], _pointer(builder, arguments[0], I64), align=8)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64), generate
+
+
+def _copier(words: int, streaming: bool = False):
+    """An operation that copies a constant number of 4-byte words: it becomes a few vector moves."""
+    vector = min(words, 16)
+    kind = I32 if words == 1 else ir.VectorType(I32, vector)
+
+    @intrinsic
+    def copy(typing_context, target, source):
+        def generate(context, builder, signature, arguments):
+            target, source = arguments
+            steps = [ir.Constant(I64, 4 * vector * i) for i in range(words // vector)]
+            values = [builder.load(_pointer(builder, builder.add(source, step), kind), align=4) for step in steps]
+            for step, value in zip(steps, values, strict=True):
+                store = builder.store(value, _pointer(builder, builder.add(target, step), kind), align=4 * vector if streaming else 4)
+                if streaming:
+                    store.set_metadata("nontemporal", builder.module.add_metadata([ir.Constant(I32, 1)]))
+            return context.get_dummy_value()
+
+        return types.void(types.int64, types.int64), generate
+
+    return copy
+
+
+copy1 = _copier(1)
+copy2 = _copier(2)
+copy4 = _copier(4)
+copy8 = _copier(8)
+copy16 = _copier(16)
+copy32 = _copier(32)
+copy64 = _copier(64)
+stream64 = _copier(64, streaming=True)
+
+
+@intrinsic
+def copy_bytes(typing_context, target, source, count):
+    """libc's memcpy."""
+
+    def generate(context, builder, signature, arguments):
+        pointer = I8.as_pointer()
+        kind = ir.FunctionType(ir.VoidType(), [pointer, pointer, I64, ir.IntType(1)])
+        memcpy = builder.module.globals.get("llvm.memcpy.p0.p0.i64") or ir.Function(builder.module, kind, "llvm.memcpy.p0.p0.i64")
+        to, source = (_pointer(builder, a, I8) for a in arguments[:2])
+        builder.call(memcpy, [to, source, arguments[2], ir.Constant(ir.IntType(1), 0)])
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, types.int64), generate
+
+
+@intrinsic
+def call_driver(typing_context, driver, memory, tile_base, tiles, begin, end, rows, count, aux):
+    """Call a driver by its address: see ``abi``."""
+
+    def generate(context, builder, signature, arguments):
+        function = _pointer(builder, arguments[0], ir.FunctionType(I64, [I64] * 8))
+        return builder.call(function, arguments[1:])
+
+    return types.int64(*[types.int64] * 9), generate
+
+
+@intrinsic
+def call_int(typing_context, function, first, second):
+    """Call ``int f(first, second)`` by its address; a function of fewer arguments ignores the others."""
+
+    def generate(context, builder, signature, arguments):
+        return builder.sext(builder.call(_pointer(builder, arguments[0], ir.FunctionType(I32, [I64, I64])), arguments[1:]), I64)
+
+    return types.int64(types.int64, types.int64, types.int64), generate
+
+
+@intrinsic
+def load_acquire(typing_context, address):
+    def generate(context, builder, signature, arguments):
+        return builder.load_atomic(_pointer(builder, arguments[0], I64), "acquire", 8)
+
+    return types.int64(types.int64), generate
+
+
+@intrinsic
+def store_release(typing_context, address, value):
+    def generate(context, builder, signature, arguments):
+        builder.store_atomic(arguments[1], _pointer(builder, arguments[0], I64), "release", 8)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64), generate
+
+
+@intrinsic
+def exchange(typing_context, address, value):
+    """Store ``value``, return what was there; a full fence."""
+
+    def generate(context, builder, signature, arguments):
+        return builder.atomic_rmw("xchg", _pointer(builder, arguments[0], I64), arguments[1], "seq_cst")
+
+    return types.int64(types.int64, types.int64), generate
+
+
+@intrinsic
+def fence(typing_context):
+    """All stores so far, streaming ones too, are visible before what follows."""
+
+    def generate(context, builder, signature, arguments):
+        builder.fence("seq_cst")
+        return context.get_dummy_value()
+
+    return types.void(), generate
+
+
+@intrinsic
+def pause(typing_context):
+    """Tell the processor that this is a wait loop."""
+
+    def generate(context, builder, signature, arguments):
+        triple = builder.module.triple
+        name = "llvm.x86.sse2.pause" if triple.startswith(("x86_64", "i686")) else ""
+        if triple.startswith(("aarch64", "arm64")):
+            builder.asm(ir.FunctionType(ir.VoidType(), []), "isb", "", [], True)
+        elif name:
+            function = builder.module.globals.get(name) or ir.Function(builder.module, ir.FunctionType(ir.VoidType(), []), name)
+            builder.call(function, [])
+        return context.get_dummy_value()
+
+    return types.void(), generate

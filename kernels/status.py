@@ -1,0 +1,112 @@
+"""What the machine returns, and the words of its tables: shared by ``vm`` (compiled) and ``engine.linker`` (which fills them).
+
+Nothing heavy is imported here: a warm start reads this file and not Numba. Every table is int64; a *word* is 8 bytes.
+"""
+
+from popcore.kernels.abi import AUX_WORDS
+
+# What ``vm.run`` returns. The program counter to go on at is in ``RESULT_PC``.
+HALT = 0
+YIELD = 1  # for the host: ``RESULT_VALUE`` is the row of ``yields``
+FAULT = 2  # a vertex raised: see the fault blocks; ``RESULT_PC`` is the instruction that ran it
+PRINTS = 3  # a phase left print records
+POLL = 4  # nothing happened; the host may want to look at its signals
+WAKE = 5  # a phase wants threads and some are parked: wake them and call again
+OVERFLOW = 6  # a call deeper than the stack
+UNKNOWN = 7  # no such instruction
+
+# The context block: one for each image, filled before the first run.
+CODE = 0  # address of code
+COUNTS = 1  # address of int64[instructions]
+PHASES = 2
+GROUPS = 3
+BATCHES = 4
+JOBS = 5
+JOB_RANGES = 6
+SWITCHES = 7
+LOOPS = 8
+STACK = 9
+STACK_DEPTH = 10
+STACK_USED = 11
+MEMORY = 12
+TILE_BASE = 13
+TILES = 14
+WORDS = 15
+SPANS = 16
+AUX = 17  # address of one block of AUX_WORDS for each thread
+FAULTS = 18  # address of one block of FAULT_WORDS for each thread
+SYNC = 19  # address of the lines below
+THREADS = 20
+RESULT_PC = 21
+RESULT_VALUE = 22
+SEQUENCE = 23  # phases run so far, for prints
+CLOCK_FUNCTION = 24  # addresses of libc's clock_gettime, sched_yield and usleep; 0: not there
+YIELD_FUNCTION = 25
+SLEEP_FUNCTION = 26
+CLOCK_SCRATCH = 27  # address of two words
+CLOCK_ID = 28
+POLL_NANOSECONDS = 29
+STARTED = 30  # clock when the run began
+CONTEXT_WORDS = 32
+
+# A row of the machine's phases.
+PHASE_COPY_BEGIN = 0
+PHASE_COPY_END = 1
+PHASE_BATCH_BEGIN = 2
+PHASE_BATCH_END = 3
+PHASE_COST = 4  # of the poll budget
+PHASE_MODE = 5
+PHASE_RANGE = 6  # row of the job ranges, if MODE has JOBBED
+PHASE_WORDS = 8
+JOBBED = 1  # run from the job lists, on all threads
+PRINTING = 2  # a codelet of the phase prints
+
+# A row of the machine's batches.
+BATCH_DRIVER = 0
+BATCH_BEGIN = 1
+BATCH_END = 2
+BATCH_ROWS = 3  # address
+BATCH_ROWS_COUNT = 4
+BATCH_PRINTS = 5
+BATCH_WORDS = 8
+
+# A row of the job lists.
+JOB_KIND = 0
+JOB_INDEX = 1  # group or batch
+JOB_BEGIN = 2
+JOB_END = 3
+JOB_WORDS = 4
+JOB_COPY = 0
+JOB_BATCH = 1
+JOB_BARRIER = 2
+
+# Words of a group that are not those of the Executable.
+GROUP_WORDS = 12
+GROUP_STREAMING = 11  # 1: too much for the caches, store around them
+
+# Words of one thread's fault block: then a copy of its aux block.
+FAULT_VALID = 0
+FAULT_BATCH = 1
+FAULT_POSITION = 2
+FAULT_AUX = 4
+FAULT_WORDS = FAULT_AUX + AUX_WORDS + 12  # whole cache lines
+
+# The machine's own words of an aux block; drivers use those below: see ``abi``.
+AUX_EPOCH = 24  # barriers this thread has passed
+AUX_SEEN = 25  # generation this thread has run
+MARKER_WORDS = 3  # follows a driver's print records: MARKER_WORDS, MARKER, batch
+MARKER = -1
+
+# Lines between threads. A line is two cache lines wide, since processors fetch them in pairs.
+LINE_WORDS = 16
+LINE_BYTES = 128
+SYNC_GENERATION = 0  # words of the first line: a job was posted,
+SYNC_PHASE = 1  # which phase it is, or LEAVE
+SYNC_WANTED = 16  # second line: a run is going on, do not park
+SYNC_QUIT = 17
+SYNC_FAULTED = 32  # third line
+SYNC_THREADS = 48  # one line for each thread: epoch reached, awake
+THREAD_EPOCH = 0
+THREAD_AWAKE = 1
+PARKED = 0  # what ``vm.work`` returns
+QUIT = 1

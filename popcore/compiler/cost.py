@@ -1,0 +1,204 @@
+"""The timing model: how many tile cycles a step takes on the modelled machine. The one place that says so.
+
+Constants come from published measurements; each names its row of the figures listed in docs/model.md.
+Rows are of a Mk1 chip where no later one is public. See docs/model.md for what the model leaves out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from popcore.codelet import Codelet
+from popcore.compiler.ir import GroupPlan, Layout, Moves
+from popcore.target import Target
+from popcore.types import Array
+
+EXCHANGE_GENERAL = 263  # cycles beside the words of the busiest tile, barrier included: J-PERM-1216 (0.165 us at 1.6 GHz, one word)
+EXCHANGE_GATHER = 120  # the same where one tile receives from many: J-GAL-1216 (0.835 us, 1,216 words)
+EXCHANGE_SCATTER = 267  # the same where one tile sends to many: J-SCL-1216 (0.927 us, 1,216 words)
+EXECUTE = 20  # control cycles of one Execute: LP-1 (two of them around 2 x 3,600 cycles of vertices take 7,238)
+CONTROL = 20  # a branch, a loop's round or a call: taken to cost the supervisor as much as an Execute
+LAUNCH = 6  # cycles to start a worker's vertex: one issue slot of each of the six contexts (ISA 2.3)
+ONTILE_LAUNCH = 45  # cycles to start an on-tile rearrangement on the workers: a supervisor vertex, TS-AMP rows
+STREAM_SETUP = 1500  # device-side cycles of one stream copy: LP-4
+LINK_LATENCY_SECONDS = 0.54e-6  # first IPU-Link crossing: J-HOP-0-2
+LINK_BYTES_PER_SECOND = 27.72e9  # between two IPUs, one direction: J-IPUBW-c
+DEFAULT_PROLOGUE, DEFAULT_PER_ELEMENT = 25, 3  # worker cycles assumed for a codelet that says nothing: PT-add_fp32 (3 a vector), as if not vectorised
+
+
+@dataclass(frozen=True)
+class StepCost:
+    """Cycles of one execution of a step's phase, by kind, and the bytes behind them."""
+
+    compute: int = 0
+    exchange: int = 0
+    sync: int = 0
+    control: int = 0
+    host: int = 0
+    exchange_bytes: int = 0
+    link_bytes: int = 0
+    host_bytes: int = 0
+    remote_bytes: int = 0
+
+    @property
+    def cycles(self) -> tuple[int, int, int, int, int]:
+        return self.compute, self.exchange, self.sync, self.control, self.host
+
+
+def exchange_cost(moves: Moves, layout: Layout, target: Target) -> StepCost:
+    """Cycles of moving ``moves``: exchange between tiles, rearrangement on a tile, links between IPUs.
+
+    A tile sends and receives a word a cycle at once, and the phase ends with its slowest tile; what many
+    tiles receive from one place is sent once.
+    """
+    if not len(moves):
+        return StepCost()
+    source, dest = layout.tile_of(moves.source).astype(np.int64), layout.tile_of(moves.target).astype(np.int64)
+    tiles = layout.num_tiles
+    inside = (source < tiles) & (dest < tiles)  # the staging area is the host's
+    local = inside & (source == dest)
+    away = inside & ~local
+    compute = 0
+    if local.any():
+        busiest = np.bincount(dest[local], weights=moves.nbytes[local]).max()
+        compute = ONTILE_LAUNCH + int(-(-busiest // target.memcpy_bytes_per_cycle))
+    if not away.any():
+        return StepCost(compute=compute)
+    width = target.exchange_bytes_per_cycle
+    sent_from, nbytes = source[away], moves.nbytes[away]
+    places = np.stack([moves.source[away], moves.source_offset[away], nbytes], 1)
+    _, once = np.unique(places, axis=0, return_index=True)
+    words_out = np.bincount(sent_from[once], weights=-(-nbytes[once] // width))
+    words_in = np.bincount(dest[away], weights=-(-nbytes // width))
+    senders, receivers = np.count_nonzero(words_out), np.count_nonzero(words_in)
+    words = int(max(words_out.max(), words_in.max()))
+    fixed = EXCHANGE_GENERAL
+    if receivers == 1 and senders > 1:
+        fixed = EXCHANGE_GATHER
+    elif senders == 1 and receivers > 1:
+        fixed = EXCHANGE_SCATTER
+    barrier = target.max_ipu_sync_delay
+    total = max(fixed + words, barrier)
+    crossing, link_bytes = _link_cycles(sent_from, dest[away], nbytes, target)
+    return StepCost(compute=compute, exchange=total - barrier + crossing, sync=barrier, exchange_bytes=int(nbytes.sum()), link_bytes=link_bytes)
+
+
+def _link_cycles(source: Array, dest: Array, nbytes: Array, target: Target) -> tuple[int, int]:
+    """Cycles of the busiest pair of IPUs, and all bytes that cross."""
+    from_ipu, to_ipu = source // target.tiles_per_ipu, dest // target.tiles_per_ipu
+    crossing = from_ipu != to_ipu
+    if not crossing.any():
+        return 0, 0
+    pair = from_ipu[crossing] * target.num_ipus + to_ipu[crossing]
+    busiest = np.bincount(pair, weights=nbytes[crossing]).max()
+    seconds = LINK_LATENCY_SECONDS + busiest / LINK_BYTES_PER_SECOND
+    return int(np.ceil(seconds * target.clock_hz)), int(nbytes[crossing].sum())
+
+
+def stream_cost(nbytes: int, target: Target) -> StepCost:
+    """A transfer between host and tiles of one IPU, the host being ready."""
+    cycles = STREAM_SETUP + int(np.ceil(nbytes / target.system.host_bytes_per_second_per_ipu * target.clock_hz))
+    return StepCost(host=cycles, host_bytes=nbytes)
+
+
+def remote_cost(nbytes: int, target: Target) -> StepCost:
+    """A transfer between Streaming Memory and tiles."""
+    rate = target.system.streaming_bytes_per_second or target.system.host_bytes_per_second
+    return StepCost(host=STREAM_SETUP + int(np.ceil(nbytes / rate * target.clock_hz)), remote_bytes=nbytes)
+
+
+def barrier_cost(target: Target) -> StepCost:
+    """A barrier of all tiles; of all IPUs where there are several."""
+    hops = max(target.num_ipus - 1, 0)
+    external = int(np.ceil(2 * hops * target.chip.sync_seconds_per_hop * target.clock_hz))
+    return StepCost(sync=target.max_ipu_sync_delay + external)
+
+
+def compute_cost(groups: Sequence[tuple[Codelet, GroupPlan, Array]], target: Target) -> StepCost:
+    """Cycles of the vertices of one compute set: those of its slowest tile.
+
+    ``groups``: codelet, where its vertices are, and worker cycles of each (``vertex_cycles``).
+    A tile hands its vertices to six workers in turn; each worker issues once in six cycles.
+    """
+    tiles = [plan.tile for _, plan, _ in groups if len(plan.tile)]
+    if not tiles:
+        return StepCost(control=EXECUTE)
+    tile = np.concatenate(tiles).astype(np.int64)
+    cycles = np.concatenate([c for _, plan, c in groups if len(plan.tile)])
+    many = np.concatenate([np.full(len(p.tile), c.workers > 1) for c, p, _ in groups if len(p.tile)])
+    workers = target.num_worker_contexts
+    alone = np.zeros(int(tile.max()) + 1)
+    np.add.at(alone, tile[many], cycles[many] * workers + LAUNCH)  # all workers run it: nothing beside it
+    tile, cycles = tile[~many], cycles[~many]
+    if len(tile):
+        order = np.argsort(tile, kind="stable")
+        tile, cycles = tile[order], cycles[order]
+        turn = np.arange(len(tile)) - np.searchsorted(tile, tile, "left")
+        load = np.zeros((len(alone), workers))
+        np.add.at(load, (tile, turn % workers), cycles * workers + LAUNCH)
+        alone += load.max(axis=1)
+    return StepCost(compute=int(np.ceil(alone.max())), control=EXECUTE)
+
+
+class _Size:
+    """Stands for a field when ``cycles(self)`` is asked: it has a size and a shape and no values."""
+
+    def __init__(self, shape: tuple[int, ...], parts: tuple[_Size, ...] = ()) -> None:
+        self.shape, self._parts = shape, parts
+
+    @property
+    def size(self) -> int:
+        return int(np.prod(self.shape))
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, index: int) -> _Size:
+        return self._parts[index]
+
+
+def vertex_cycles(codelet: Codelet, plan: GroupPlan, estimate: Array) -> Array:
+    """Worker cycles of each vertex of a group, float64[n]: the user's estimate, else ``cycles(self)``, else by size.
+
+    ``estimate``: int64[n] of ``set_perf_estimate``, -1 where it was not called. All three count what one worker
+    issues, as PopLibs' estimators do; with six workers sharing the tile, one such cycle takes six of the tile's.
+    """
+    count = len(plan.tile)
+    shapes = [plan.sizes[f.name].reshape(count, -1) for f in codelet.fields if f.shape != "list"]
+    lists = [_list_elements(plan, f.name) for f in codelet.fields if f.shape == "list"]
+    columns = np.hstack([*shapes, *(e[:, None] for e in lists)]) if shapes or lists else np.zeros((count, 1), np.int64)
+    kinds, inverse = np.unique(columns, axis=0, return_inverse=True)
+    first = np.full(len(kinds), count)
+    np.minimum.at(first, inverse.ravel(), np.arange(count))
+    found = np.array([_cycles_of(codelet, plan, int(i)) for i in first])
+    return np.where(estimate >= 0, estimate, found[inverse.ravel()] if count else found)
+
+
+def _list_elements(plan: GroupPlan, name: str) -> Array:
+    first, _, _, elements = plan.pieces[name]
+    total = np.concatenate([[0], np.cumsum(elements)])
+    return total[first[1:]] - total[first[:-1]]
+
+
+def _cycles_of(codelet: Codelet, plan: GroupPlan, vertex: int) -> float:
+    sizes: dict[str, Any] = {}
+    for f in codelet.fields:
+        if f.shape == "list":
+            first, _, _, elements = plan.pieces[f.name]
+            parts = tuple(_Size((int(n),)) for n in elements[first[vertex] : first[vertex + 1]])
+            sizes[f.name] = _Size((len(parts),), parts)
+        elif f.shape == "matrix":
+            sizes[f.name] = _Size(tuple(int(n) for n in plan.sizes[f.name][vertex]))
+        elif f.shape == "vector":
+            sizes[f.name] = _Size((int(plan.sizes[f.name][vertex]),))
+    own = getattr(codelet.cls, "cycles", None)
+    if own is not None:
+        stand_in = codelet.cls.__new__(codelet.cls)
+        stand_in.__dict__.update(sizes)
+        return float(own(stand_in))
+    elements = max((sum(p.size for p in s._parts) if s._parts else s.size for s in sizes.values()), default=1)
+    return (DEFAULT_PROLOGUE + DEFAULT_PER_ELEMENT * elements) / codelet.workers

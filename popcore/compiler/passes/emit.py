@@ -1,0 +1,179 @@
+"""Put everything together: addresses into code, copies and tables into phases, cycles beside instructions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from popcore.codelet import Codelet
+from popcore.compiler.copies import CopyTables
+from popcore.compiler.ir import Code, ComputeStep, HostStep, Layout, MemoryPlan, Moves, StepPlan
+from popcore.compiler.passes.batch_vertices import VertexTables
+from popcore.compiler.passes.price import price
+from popcore.executable import Executable, Handle, MemoryMap
+from popcore.executable.opcodes import Batch, Op, PhaseFlag
+from popcore.graph import Graph, Tensor
+from popcore.graph.regions import SHIFT, Regions, coalesce
+from popcore.types import Array
+
+
+def emit(
+    graph: Graph,
+    code: Code,
+    layout: Layout,
+    plans: Sequence[StepPlan],
+    memory: MemoryPlan,
+    codelets: Sequence[Codelet],
+    tables: VertexTables,
+    ranges: Sequence[tuple[int, int]],
+    options: dict[str, Any],
+) -> Executable:
+    """Make the Executable.
+
+    Needs:  the results of all other passes.
+    Gives:  every step is one phase, or two where vertices have written to exchange buffers.
+    """
+    batches, tiles, rows = tables.finish()
+    copy_tables = CopyTables()
+    phases: list[list[int]] = []
+    phase_names: list[str] = []
+    phases_of: list[list[int]] = []
+    for step, plan, (first, last) in zip(code.steps, plans, ranges, strict=True):
+        work = int((batches[first:last, Batch.WORK] * batches[first:last, Batch.TILES_COUNT]).sum())
+        parts = [(plan.before, first, last, work)] + ([(plan.after, 0, 0, 0)] if len(plan.after) else [])
+        phases_of.append([])
+        for moves, begin, end, field_bytes in parts:
+            groups = copy_tables.add(*_addresses(moves, memory))
+            phases_of[-1].append(len(phases))
+            phases.append([*groups, begin, end, field_bytes + int(moves.nbytes.sum()), PhaseFlag.FUSABLE if begin < end else 0])
+            phase_names.append(step.name)
+    groups_table, words, spans = copy_tables.finish()
+    instructions, moved = _expand_runs(code, phases_of, memory, layout)
+    reads, writes = _handles(graph, code, phases_of)
+    initial, initial_bytes = _initial_image(graph, layout, memory)
+    return Executable(
+        target=graph.target,
+        options=options,
+        code=instructions,
+        entries=moved[code.entries],
+        switches=_moved_switches(code, moved),
+        loop_slots=code.loop_slots,
+        call_depth=code.call_depth,
+        phases=np.array(phases, np.int64).reshape(-1, 6),
+        groups=groups_table,
+        words=words,
+        spans=spans,
+        batches=batches,
+        tiles=tiles,
+        rows=rows,
+        phase_names=tuple(phase_names),
+        codelets=tuple(codelets),
+        memory=MemoryMap(
+            memory.tile_base, memory.tile_bytes, int(memory.address[-1]), memory.staging_bytes, memory.arena_bytes, memory.by_category
+        ),
+        initial=initial,
+        initial_bytes=initial_bytes,
+        reads=reads,
+        writes=writes,
+        streams=tuple(graph.streams.values()),
+        remotes=tuple(graph.remotes.values()),
+        yields=code.yields,
+        streams_of=code.streams_of,
+        costs=price(code, plans, layout, codelets, moved, graph.target),
+        statistics=_statistics(graph, code, plans, layout),
+    )
+
+
+def _addresses(moves: Moves, memory: MemoryPlan) -> tuple[Array, Array, Array]:
+    return memory.address[moves.source] + moves.source_offset, memory.address[moves.target] + moves.target_offset, moves.nbytes
+
+
+def _expand_runs(code: Code, phases_of: Sequence[Sequence[int]], memory: MemoryPlan, layout: Layout) -> tuple[Array, Array]:
+    """Replace steps by phases and predicates by addresses.
+
+    Returns: the instructions, and where each old instruction went, int64[n + 1].
+    """
+    old = code.instructions
+    is_run = old[:, 0] == Op.RUN
+    per_step = np.array([len(p) for p in phases_of] or [0], np.int64)
+    width = np.where(is_run, per_step[np.where(is_run, old[:, 1], 0)], 1)
+    moved = np.concatenate([[0], np.cumsum(width)]).astype(np.int64)
+    new = np.repeat(old, width, axis=0)
+    first_phase = np.array([p[0] for p in phases_of] or [0], np.int64)
+    within = np.arange(len(new)) - np.repeat(moved[:-1], width)
+    runs = new[:, 0] == Op.RUN
+    new[runs, 1] = first_phase[new[runs, 1]] + within[runs]
+    for op, column in ((Op.REPEAT, 3), (Op.END, 2), (Op.BRANCH, 3), (Op.JUMP, 1), (Op.CALL, 1)):
+        which = new[:, 0] == op
+        new[which, column] = moved[new[which, column]]
+    tested = (new[:, 0] == Op.BRANCH) | (new[:, 0] == Op.SWITCH)
+    if tested.any():
+        new[tested, 1] = _element_addresses(code.predicates, layout, memory)[new[tested, 1]]
+    return new, moved
+
+
+def _element_addresses(elements: Array, layout: Layout, memory: MemoryPlan) -> Array:
+    """Arena bytes of single elements, given as (variable, element) rows."""
+    ids = (elements[:, 0] << SHIFT) + elements[:, 1]
+    _, places = layout.locate(Regions(ids, np.ones(len(ids), np.int64)))
+    return memory.address[places.slab] + places.offset
+
+
+def _moved_switches(code: Code, moved: Array) -> Array:
+    switches = code.switches.copy()
+    if len(switches):
+        switches[:, 1] = moved[switches[:, 1]]
+    return switches
+
+
+def _handles(graph: Graph, code: Code, phases_of: Sequence[Sequence[int]]) -> tuple[tuple[Handle, ...], tuple[Handle, ...]]:
+    def handle(name: str, tensor: Tensor, step: int) -> Handle:
+        return Handle(name, tensor.name, tensor.dtype, tuple(tensor.shape), phases_of[step][0])
+
+    return (
+        tuple(handle(name, tensor, code.reads[name]) for name, tensor in graph.host_reads.items()),
+        tuple(handle(name, tensor, code.writes[name]) for name, tensor in graph.host_writes.items()),
+    )
+
+
+def _initial_image(graph: Graph, layout: Layout, memory: MemoryPlan) -> tuple[Array, Array]:
+    """Where the bytes of constants and initial values go. Returns int64[k, 3] and uint8."""
+    rows: list[Array] = []
+    blobs: list[Array] = []
+    size = 0
+    for number in np.unique(layout.slab_variable).tolist():
+        variable = graph.variables[number]
+        if variable.initial is None:
+            continue
+        ids, length = np.array([variable.base]), np.array([variable.numel])
+        if variable.has_initial is not None:  # only some elements have one
+            places = np.flatnonzero(variable.has_initial)
+            runs = coalesce(variable.base + places, np.ones(len(places), np.int64))
+            ids, length = runs.ids, runs.length
+        run, places_of = layout.locate(Regions(ids, length))
+        width = variable.dtype.nbytes
+        element = (ids - variable.base)[run] * width
+        within = np.cumsum(places_of.nbytes) - places_of.nbytes
+        begins = np.concatenate([[0], np.cumsum(length * width)[:-1]])
+        element = element + within - begins[run]
+        rows.append(np.stack([memory.address[places_of.slab] + places_of.offset, size + element, places_of.nbytes], 1))
+        blob = np.ascontiguousarray(variable.initial).view(np.uint8)
+        blobs.append(blob)
+        size += len(blob)
+    return np.concatenate([np.zeros((0, 3), np.int64), *rows]), np.concatenate([np.zeros(0, np.uint8), *blobs])
+
+
+def _statistics(graph: Graph, code: Code, plans: Sequence[StepPlan], layout: Layout) -> dict[str, int]:
+    gathered = sum(len(plan.before) for step, plan in zip(code.steps, plans, strict=True) if isinstance(step, ComputeStep))
+    vertices = sum(len(group.tile) for plan in plans for group in plan.groups)
+    return {
+        "tiles": graph.target.num_tiles,
+        "variables": len(np.unique(layout.slab_variable)),
+        "vertices": vertices,
+        "compute sets": sum(isinstance(s, ComputeStep) for s in code.steps),
+        "copies": sum(not isinstance(s, (ComputeStep, HostStep)) for s in code.steps),
+        "field gathers": gathered,
+        "instructions": len(code.instructions),
+    }

@@ -1,0 +1,94 @@
+"""Put modelled cycles beside every instruction. What a step costs is decided in ``compiler.cost``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from popcore.codelet import Codelet
+from popcore.compiler import cost
+from popcore.compiler.ir import Code, ComputeStep, Layout, StepPlan
+from popcore.executable import Costs
+from popcore.executable.opcodes import Op
+from popcore.target import Target
+from popcore.types import Array
+
+COLUMNS = 9  # five kinds of cycles, then exchange, link, host and remote bytes
+
+
+def price(code: Code, plans: Sequence[StepPlan], layout: Layout, codelets: Sequence[Codelet], moved: Array, target: Target) -> Costs:
+    """Cycles and bytes of one execution of each instruction.
+
+    Needs:  ``moved``, int64[n + 1]: where each instruction of ``code`` went; a step of two phases takes two rows.
+    """
+    number = {c: i for i, c in enumerate(codelets)}
+    before, after = np.zeros((len(plans) or 1, COLUMNS), np.int64), np.zeros((len(plans) or 1, COLUMNS), np.int64)
+    by_codelet: list[list[tuple[int, int, int]]] = []
+    for index, (step, plan) in enumerate(zip(code.steps, plans, strict=True)):
+        before[index] = _row(cost.exchange_cost(plan.before, layout, target))
+        after[index] = _row(cost.exchange_cost(plan.after, layout, target))
+        by_codelet.append([])
+        if isinstance(step, ComputeStep):
+            parts = []
+            for group, placed in zip(step.compute_set.groups.values(), plan.groups, strict=True):
+                cycles = cost.vertex_cycles(group.codelet, placed, np.asarray(group.cycles, np.int64)[placed.vertices])
+                parts.append((group.codelet, placed, cycles))
+                by_codelet[-1].append((number[group.codelet], len(placed.tile), int(np.ceil(cycles.sum() * group.codelet.workers))))
+            before[index] += _row(cost.compute_cost(parts, target))
+    table = _instruction_table(code, before, after, moved, target)
+    return Costs(
+        cycles=table[:, :5],
+        exchange_bytes=table[:, 5],
+        link_bytes=table[:, 6],
+        host_bytes=table[:, 7],
+        remote_bytes=table[:, 8],
+        labels=code.labels,
+        label=np.repeat(code.label, np.diff(moved)).astype(np.int32),
+        worker_codelet=_worker_rows(code, by_codelet, moved),
+    )
+
+
+def _row(part: cost.StepCost) -> tuple[int, ...]:
+    return (*part.cycles, part.exchange_bytes, part.link_bytes, part.host_bytes, part.remote_bytes)
+
+
+def _instruction_table(code: Code, before: Array, after: Array, moved: Array, target: Target) -> Array:
+    table = np.zeros((int(moved[-1]), COLUMNS), np.int64)
+    op, operand, at = code.instructions[:, 0], code.instructions[:, 1], moved[:-1]
+    run = op == Op.RUN
+    table[at[run]] = before[operand[run]]
+    second = run & (np.diff(moved) == 2)
+    table[at[second] + 1] = after[operand[second]]
+    yields = op == Op.YIELD
+    if yields.any():
+        hosts = np.array([_row(_host_cost(code, row, target)) for row in range(len(code.yields))], np.int64)
+        table[at[yields]] = hosts[operand[yields]]
+    syncs = (op == Op.NOP) & np.array([name.startswith("sync") for name in code.labels] or [False])[code.label]
+    table[at[syncs]] = _row(cost.barrier_cost(target))
+    control = ~(run | yields | np.isin(op, (Op.HALT, Op.RETURN, Op.NOP)))
+    table[at[control]] = _row(cost.StepCost(control=cost.CONTROL))
+    return table
+
+
+def _host_cost(code: Code, row: int, target: Target) -> cost.StepCost:
+    request = code.yields[row]
+    nbytes = int(np.prod(request.shape, dtype=np.int64)) * request.dtype.nbytes if request.dtype else 0
+    if request.kind.startswith("stream"):
+        return cost.stream_cost(nbytes, target)
+    if request.kind.startswith("remote"):
+        return cost.remote_cost(nbytes, target)
+    return cost.StepCost()
+
+
+def _worker_rows(code: Code, by_codelet: Sequence[Sequence[tuple[int, int, int]]], moved: Array) -> Array:
+    """(instruction, codelet, vertices, worker cycles) of every RUN of a compute set, int64[k, 4]."""
+    runs = np.flatnonzero(code.instructions[:, 0] == Op.RUN)
+    steps = code.instructions[runs, 1]
+    parts = [np.zeros((0, 4), np.int64)]
+    for step in np.unique(steps).tolist():
+        if by_codelet[step]:
+            at = moved[runs[steps == step]]
+            rows = np.array(by_codelet[step], np.int64)
+            parts.append(np.column_stack([np.repeat(at, len(rows)), np.tile(rows, (len(at), 1))]))
+    return np.concatenate(parts)

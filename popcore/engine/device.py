@@ -1,0 +1,78 @@
+"""The memory of a device: one arena that holds every tile, and costs nothing until it is touched."""
+
+from __future__ import annotations
+
+import mmap
+from types import TracebackType
+
+import numpy as np
+
+from popcore.errors import EngineError
+from popcore.types import Array
+
+_ALIGNMENT = 64  # bytes; a fallback arena is aligned by hand
+_HUGE_BYTES = 4 << 20  # from here on large pages are asked for
+
+
+class Arena:
+    """Zeroed memory for all tiles and the staging area.
+
+    Needs: tiles packed one after the other; a map with gaps would waste large pages.
+    Costs: address space only, until a page is touched. 60 GB are fine where the system takes NORESERVE.
+
+    Attributes:
+        memory: uint8[size], all of it.
+        address: Of its first byte, a multiple of 64.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._map: mmap.mmap | None = None
+        size = max(int(size), _ALIGNMENT)
+        try:
+            self._map = _map(size)
+            self.memory: Array = np.frombuffer(self._map, np.uint8)[:size]
+        except (AttributeError, OSError, ValueError):  # no such flags, or a system that does not overcommit
+            self.memory = _zeros(size)
+        self.address: int = self.memory.ctypes.data
+
+    def write_initial(self, initial: Array, content: Array) -> None:
+        """Put initial values in place: rows of ``initial`` are (arena byte, byte of ``content``, length)."""
+        memory = self.memory
+        for target, source, length in initial.tolist():
+            memory[target : target + length] = content[source : source + length]
+
+    def close(self) -> None:
+        """Give the memory back once nothing looks at it any more."""
+        self.memory = np.zeros(0, np.uint8)
+        if self._map is not None:
+            held, self._map = self._map, None
+            try:
+                held.close()
+            except BufferError:
+                return  # a view of the arena is still alive and keeps it
+
+    def __enter__(self) -> Arena:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+
+def _map(size: int) -> mmap.mmap:
+    no_reserve = mmap.MAP_NORESERVE  # type: ignore[attr-defined,unused-ignore]  # not on every system: the caller copes
+    made = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | no_reserve, prot=mmap.PROT_READ | mmap.PROT_WRITE)
+    if size >= _HUGE_BYTES and hasattr(mmap, "MADV_HUGEPAGE"):
+        try:
+            made.madvise(mmap.MADV_HUGEPAGE)
+        except OSError:
+            return made  # a kernel without large pages
+    return made
+
+
+def _zeros(size: int) -> Array:
+    try:
+        memory = np.zeros(size + _ALIGNMENT, np.uint8)
+    except MemoryError:
+        raise EngineError(f"the tiles of the device need {size:,} B of memory, which this machine does not have", "use a target with fewer tiles") from None
+    start = -memory.ctypes.data % _ALIGNMENT
+    return memory[start : start + size]

@@ -1,0 +1,217 @@
+"""Engine: a compiled graph on a device. Compiles if given a graph, loads, runs, is read and profiled."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any, TextIO
+
+import numpy as np
+
+from popcore.compiler import compile_graph, resolve_options
+from popcore.engine.device import Arena
+from popcore.engine.faults import print_text, vertex_error
+from popcore.engine.host import Host
+from popcore.engine.linker import Image
+from popcore.engine.outcome import Outcome
+from popcore.engine.walk import walk_counts
+from popcore.errors import EngineError, GraphError
+from popcore.executable import Executable
+from popcore.graph import Graph
+from popcore.profile import Profile, make_profile
+from popcore.program import Program
+from popcore.program.printing import print_line
+from popcore.program.streams import Endpoint, as_host_array, unknown_handle
+from popcore.target import Device
+from popcore.types import Array
+
+
+class Engine:
+    """A compiled graph, loaded on an emulated device.
+
+    Args:
+        graph: A Graph, which is compiled with ``programs``, or an Executable.
+        programs: One program, or several that ``run`` takes by index.
+        device: What to load on; it must be what the graph was made for. Not needed otherwise.
+        options: Engine options, see ``popcore.options()``; they win over those of an Executable.
+
+    The tiles' memory keeps what a run left; ``load`` starts over. After an error of a run the engine can still
+    be read and run. Not to be used from two threads at once.
+
+    Raises:
+        CompileError, OptionError: see ``compile_graph``.
+        EngineError: the device is not the one that the graph was compiled for.
+    """
+
+    def __init__(
+        self,
+        graph: Graph | Executable,
+        programs: Program | Iterable[Program] | None = None,
+        device: Device | None = None,
+        options: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.executable = _executable(graph, programs, options)
+        if device is not None and device.target != self.executable.target:
+            raise EngineError(f"the graph is compiled for {self.executable.target}, the device is {device.target}", "make the graph with device.target")
+        resolved = {**self.executable.options, **({k: v for k, v in resolve_options(options).items() if k in options} if options else {})}
+        self._computes = bool(resolved["debug.compute"])
+        memory = self.executable.memory
+        self._arena = Arena(memory.arena_bytes if self._computes else 0)
+        staging = self._arena.memory[memory.staging : memory.staging + memory.staging_bytes]
+        self._host = Host(self.executable, staging, self._cycles_so_far)
+        self._reads = {h.name: h for h in self.executable.reads}
+        self._writes = {h.name: h for h in self.executable.writes}
+        self._print_stream: TextIO | None = None
+        self._runs, self._wall_seconds = 0, 0.0
+        self._image: Image | None = None
+        self._counts = np.zeros(len(self.executable.code), np.int64)
+        if self._computes:
+            threads = int(resolved["engine.threads"]) or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+            self._image = Image(self.executable, self._arena, threads, interpret=os.environ.get("POPCORE_INTERPRET", "") not in ("", "0"))
+            self._counts = self._image.counts
+            self.load()
+
+    # What the host does
+
+    def load(self) -> None:
+        """Start over: initial values in the tiles' memory, zero elsewhere; remote buffers zero; nothing prefetched."""
+        if self._computes:
+            self._arena.memory[:] = 0
+            self._arena.write_initial(self.executable.initial, self.executable.initial_bytes)
+        self._host.streams.invalidate()
+        for rows in self._host.remotes.values():
+            rows.data[:] = 0
+
+    def connect_stream(self, handle: str, endpoint: Endpoint, replica: int | None = None) -> None:
+        """Connect a stream to a NumPy array, a function of one buffer, or a StreamCallback.
+
+        An array holds any number of transfers; each one takes or fills the next, and after the last comes the
+        first again. See ``popcore.program.StreamCallback`` for prefetching.
+        """
+        self._host.streams.connect(handle, endpoint, replica)
+
+    def write_tensor(self, handle: str, values: Any) -> None:
+        """Write a tensor that ``graph.create_host_write`` named.
+
+        Raises:
+            UnknownNameError: there is no such handle.
+            HostTransferError: shape or element type do not fit; both are named.
+        """
+        found = self._handle("host write", handle, self._writes)
+        array = as_host_array(f"host write {handle!r} of {found.tensor!r}", found.dtype, found.shape, values)[0]
+        image = self._require_image("write_tensor")
+        self._host.view(found.dtype, found.shape)[...] = array
+        self._finish(image.run_phase(found.phase))
+
+    def read_tensor(self, handle: str) -> Array:
+        """A copy of a tensor that ``graph.create_host_read`` named, with its shape."""
+        found = self._handle("host read", handle, self._reads)
+        image = self._require_image("read_tensor")
+        self._finish(image.run_phase(found.phase))
+        return self._host.view(found.dtype, found.shape).copy()
+
+    def copy_to_remote_buffer(self, values: Any, handle: str, row: int = 0, replica: int | None = None) -> None:
+        """Write one row of a remote buffer."""
+        rows = self._handle("remote buffer", handle, self._host.remotes)
+        flat = np.ravel(values) if isinstance(values, np.ndarray) else values
+        array = as_host_array(f"a row of remote buffer {handle!r}", rows.remote.dtype, (rows.remote.elements,), flat)[0]
+        rows.write(0, np.array([row]), array)
+
+    def copy_from_remote_buffer(self, handle: str, row: int = 0, replica: int = 0) -> Array:
+        """A copy of one row of a remote buffer."""
+        rows = self._handle("remote buffer", handle, self._host.remotes)
+        return np.array(rows.read(0, np.array([row])))
+
+    def set_print_stream(self, stream: TextIO) -> None:
+        """Where prints of codelets go; ``sys.stderr`` if not called."""
+        self._print_stream = stream
+
+    def set_print_tensor_stream(self, stream: TextIO) -> None:
+        """Where PrintTensor prints; ``sys.stderr`` if not called."""
+        self._host.print_tensor_stream = stream
+
+    @staticmethod
+    def _handle(kind: str, handle: str, known: Mapping[str, Any]) -> Any:
+        if handle not in known:
+            raise unknown_handle(kind, handle, known)
+        return known[handle]
+
+    def _require_image(self, what: str) -> Image:
+        if self._image is None:
+            raise EngineError(f"{what}: with debug.compute off no data exists", "leave the option debug.compute at True")
+        return self._image
+
+    # Running
+
+    def run(self, index: int = 0) -> None:
+        """Run one program to its end.
+
+        Raises:
+            EngineError: there is no such program.
+            StreamError: a stream that it uses is not connected.
+            VertexError: a codelet raised; the message says which vertex, tile, compute set, file and line.
+            ProgramError: the program stopped itself.
+            Whatever a stream callback raised, unchanged.
+        """
+        entries = self.executable.entries
+        if index not in range(len(entries)):
+            raise EngineError(f"run({index!r}): the engine has {len(entries)} programs", f"0 to {len(entries) - 1}")
+        began = time.perf_counter()
+        try:
+            if self._image is None:
+                self._counts += walk_counts(self.executable, index)
+            else:
+                self._host.streams.require(dict.fromkeys(self.executable.streams_of[index]))
+                self._go(self._image, int(entries[index]))
+            self._runs += 1
+        finally:
+            self._wall_seconds += time.perf_counter() - began
+
+    def _go(self, image: Image, pc: int) -> None:
+        while True:
+            outcome = image.run(pc)
+            self._finish(outcome)
+            if outcome.kind == "halt":
+                return
+            if outcome.kind == "yield":
+                self._host.serve(outcome.yield_index)
+            pc = outcome.pc
+
+    def _finish(self, outcome: Outcome) -> None:
+        """Show what was printed, and raise what was raised."""
+        if outcome.prints:
+            tiles = self.executable.target.tiles_per_ipu
+            stream = self._print_stream or sys.stderr
+            for record in outcome.prints:
+                ipu, tile = divmod(record.tile, tiles)
+                stream.write(print_line(ipu, tile, record.worker, print_text(self.executable, record)))
+            if outcome.prints_lost:
+                stream.write(f"[popcore] {outcome.prints_lost:,} more prints of this step had no room\n")
+        if outcome.fault is not None:
+            raise vertex_error(self.executable, outcome.phase, outcome.fault)
+
+    # What is left
+
+    def profile(self) -> Profile:
+        """Modelled cycles of all runs so far, memory, bytes moved; wall time apart."""
+        return make_profile(self.executable, self._counts, self._runs, self._wall_seconds)
+
+    def reset_profile(self) -> None:
+        """Forget the runs so far; the tiles' memory stays."""
+        self._counts[:] = 0
+        self._runs, self._wall_seconds = 0, 0.0
+
+    def _cycles_so_far(self) -> int:
+        return int((self.executable.costs.cycles.sum(axis=1) * self._counts).sum())
+
+
+def _executable(graph: Any, programs: Any, options: Mapping[str, Any] | None) -> Executable:
+    if isinstance(graph, Executable):
+        if programs is not None:
+            raise GraphError("an Engine is given an Executable and programs, which the Executable already has", "Engine(executable, device=device)")
+        return graph
+    if not isinstance(graph, Graph) or programs is None:
+        raise GraphError(f"an Engine is given {graph!r} and {programs!r}", "Engine(graph, program), Engine(graph, [program, ...]) or Engine(executable)")
+    return compile_graph(graph, programs, options)

@@ -1,0 +1,158 @@
+"""Codelets as Python: drivers for the machine that call the interpreter on views of tile memory."""
+
+from __future__ import annotations
+
+import builtins
+import ctypes
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from popcore.codelet import Codelet, Field
+from popcore.dialect import Lowered, interpret, lower, make_view
+from popcore.engine.device import Arena
+from popcore.executable.executable import Executable
+from popcore.executable.opcodes import ROW_WORDS
+from popcore.kernels import abi
+from popcore.types import Array
+
+_DRIVER = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 8)
+
+
+class Interpreter:
+    """Drivers of all codelets of an Executable, with the C interface that compiled ones have.
+
+    Attributes:
+        addresses: One for each codelet. They live as long as this object.
+    """
+
+    def __init__(self, executable: Executable, arena: Arena) -> None:
+        self.memory = arena.memory
+        self.tile_base = np.ascontiguousarray(executable.memory.tile_base, np.int64)
+        self.tiles = executable.tiles.tolist()
+        self.exception: BaseException | None = None
+        self._callbacks = [_DRIVER(_Driver(self, lower(codelet))) for codelet in executable.codelets]
+        self.addresses = [ctypes.cast(callback, ctypes.c_void_p).value or 0 for callback in self._callbacks]
+
+    def take_exception(self) -> BaseException | None:
+        """The exception that ended the phase, once."""
+        taken, self.exception = self.exception, None
+        return taken
+
+
+class _Driver:
+    """Calls ``compute`` for each vertex; the ``Context`` of the dialect."""
+
+    def __init__(self, owner: Interpreter, lowered: Lowered) -> None:
+        self.owner, self.lowered = owner, lowered
+        codelet: Codelet = lowered.codelet
+        self.fields = codelet.fields
+        self.workers: Sequence[int | None] = range(codelet.workers - 1, -1, -1) if codelet.workers > 1 else (None,)
+        self.row_words = sum(ROW_WORDS[field.shape] for field in self.fields)
+        self.compute = interpret(lowered)
+        self.aux: Array = np.zeros(0, np.uint64)
+        self.position, self.tile, self.worker = 0, 0, 0
+
+    def __call__(self, memory: int, tile_base: int, tiles: int, begin: int, end: int, rows: int, count: int, aux: int) -> int:
+        owner = self.owner
+        self.aux = _words(aux, abi.AUX_WORDS)
+        words = _Table(rows)
+        try:
+            for k in range(begin, end):
+                self.tile = owner.tiles[k]
+                base = int(owner.tile_base[self.tile])
+                for row in range(count):
+                    if owner.exception is not None:
+                        return 0  # the phase is over
+                    self.position = k * count + row
+                    views = self._views(words, row * self.row_words, base)
+                    for worker in self.workers:
+                        self.worker = worker or 0
+                        self.compute(views, self, worker)
+        except BaseException as error:  # a callback cannot let anything through, Ctrl-C neither: the engine raises it
+            if owner.exception is None:
+                self.aux[abi.AUX_WORKER] = self.worker
+                owner.exception = error
+            if not getattr(error, "_pc_told", False):
+                self.aux[abi.AUX_SITE], self.aux[abi.AUX_COUNT] = np.uint64(2**64 - 1), 0  # -1: no site of the codelet
+            return self.position + 1
+        return 0
+
+    def _views(self, words: _Table, at: int, base: int) -> dict[str, Any]:
+        views = {}
+        for field in self.fields:
+            shape = field.shape
+            if shape == "scalar":
+                value: Any = self._array(field, base + words[at], 1)
+            elif shape == "vector":
+                value = self._array(field, base + words[at], words[at + 1])
+            elif shape == "matrix":
+                value = self._array(field, base + words[at], words[at + 1] * words[at + 2]).reshape(words[at + 1], words[at + 2])
+            else:
+                first = words[at]
+                value = [self._array(field, base + words[i], words[i + 1]) for i in range(first, first + 2 * words[at + 1], 2)]
+            views[field.name] = make_view(field, value)
+            at += ROW_WORDS[shape]
+        return views
+
+    def _array(self, field: Field, start: int, elements: int) -> Array:
+        kind = field.dtype
+        dtype = np.dtype(np.uint8) if kind.kind == "quarter" else kind.numpy
+        return self.owner.memory[start : start + elements * kind.nbytes].view(dtype)
+
+    def fail(self, site: int, values: Sequence[Any]) -> None:
+        """Raise what the codelet raised, with its message."""
+        where = self.lowered.sites[site]
+        aux = self.aux
+        aux[abi.AUX_SITE], aux[abi.AUX_COUNT] = site, len(values)
+        aux[abi.AUX_TAGS] = _encode(values, aux[abi.AUX_VALUES : abi.AUX_VALUES + abi.MAX_VALUES])
+        kind = getattr(builtins, where.exception, RuntimeError)
+        error: BaseException = kind(where.message(values)) if issubclass(kind, Exception) else RuntimeError(where.message(values))
+        error._pc_told = True  # type: ignore[attr-defined]  # the site is known
+        raise error
+
+    def print(self, site: int, values: Sequence[Any]) -> None:
+        """Leave a print record, as a compiled driver does."""
+        aux, length = self.aux, abi.RECORD_VALUES + len(values)
+        used = int(aux[abi.AUX_PRINT_USED])
+        if not aux[abi.AUX_PRINT_BUFFER] or used + length > int(aux[abi.AUX_PRINT_CAPACITY]):
+            aux[abi.AUX_PRINT_LOST] += np.uint64(1)
+            return
+        record = _words(int(aux[abi.AUX_PRINT_BUFFER]) + 8 * used, length)
+        record[abi.RECORD_TAGS] = _encode(values, record[abi.RECORD_VALUES :])
+        record[: abi.RECORD_TAGS] = (length, self.position, self.tile, self.worker, site)
+        aux[abi.AUX_PRINT_USED] = used + length
+
+
+class _Table:
+    """A batch's table at an address: it has no length, and is read one word at a time."""
+
+    def __init__(self, address: int) -> None:
+        self.words = ctypes.cast(address, ctypes.POINTER(ctypes.c_int32))
+
+    def __getitem__(self, index: int) -> int:
+        return int(self.words[index])
+
+
+def _words(address: int, count: int) -> Array:
+    words: Array = np.ctypeslib.as_array((ctypes.c_uint64 * count).from_address(address))
+    return words
+
+
+def _encode(values: Sequence[Any], words: Array) -> int:
+    """Store values as 64-bit patterns; returns their tags."""
+    tags = 0
+    for i, value in enumerate(values):
+        if isinstance(value, bool | np.bool_):
+            tag, word = abi.TAG_BOOL, int(value)
+        elif isinstance(value, np.float16 | np.float32 | float):
+            tag = abi.TAG_HALF if isinstance(value, np.float16) else abi.TAG_FLOAT
+            word = int(np.float32(value).view(np.uint32))
+        elif isinstance(value, np.uint64):
+            tag, word = abi.TAG_UNSIGNED, int(value)
+        else:
+            tag, word = abi.TAG_INT, int(value) & (2**64 - 1)
+        words[i] = np.uint64(word)
+        tags |= tag << (4 * i)
+    return tags

@@ -1,0 +1,256 @@
+"""From an Executable to something that runs: names become addresses, tables become the machine's, and ``Image`` runs it.
+
+The only file that reaches compiled code. On a warm cache that takes LLVM's loader alone: no Numba, no compiler.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from popcore.codelet import Codelet
+from popcore.dialect import lower
+from popcore.engine import outcome as result
+from popcore.engine.device import Arena
+from popcore.engine.jobs import plan_jobs
+from popcore.engine.outcome import Outcome
+from popcore.engine.pool import Pool
+from popcore.errors import EngineError
+from popcore.executable.executable import Executable
+from popcore.executable.opcodes import Batch, Group, GroupKind, Op, Phase
+from popcore.kernels import abi, objects, status
+from popcore.types import Array
+
+POLL_SECONDS = 0.1
+PRINT_WORDS = 1 << 16  # of each thread, for one phase
+STREAM_BYTES = 24 << 20  # copies of one phase above this go around the caches
+STREAM_WIDTH = 256  # words; narrower copies would leave half-written lines
+_VM_SYMBOLS = ("popcore_run", "popcore_work")
+_MACHINE = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
+
+
+def cache_folder() -> Path:
+    """Where compiled code is kept: $POPCORE_CACHE_DIR, or the user's cache folder."""
+    if given := os.environ.get("POPCORE_CACHE_DIR"):
+        return Path(given)
+    import platformdirs
+
+    return Path(platformdirs.user_cache_dir("popcore"))
+
+
+def _machine_functions(cache: objects.Cache) -> tuple[Callable[[int, int], int], Callable[[int, int], int]]:
+    """``vm.run`` and ``vm.work``."""
+    if os.environ.get("POPCORE_FALLBACK") == "1":
+        from popcore.kernels import fallback
+
+        addresses = fallback.machine_addresses()
+    else:
+        addresses = objects.load(cache, objects.key_of("machine"), _VM_SYMBOLS, _compile_machine)
+    run, work = (_MACHINE(address) for address in addresses)
+    return run, work
+
+
+def _compile_machine() -> bytes:
+    from popcore.kernels import native, vm
+
+    made: bytes = native.compile_object(dict(zip(_VM_SYMBOLS, (vm.run, vm.work), strict=True)))
+    return made
+
+
+def _driver(cache: objects.Cache, codelet: Codelet) -> tuple[int, bool]:
+    """Address of a codelet's driver, and whether it prints."""
+    lowered = lower(codelet)
+    symbol = f"popcore_driver_{lowered.fingerprint[:32]}"
+
+    def build() -> bytes:
+        from popcore.kernels.compile import compile_driver
+
+        return bytes(compile_driver(lowered, symbol))
+
+    (address,) = objects.load(cache, objects.key_of("driver", lowered.fingerprint), (symbol,), build)
+    return address, lowered.prints
+
+
+def _machine_groups(executable: Executable) -> Array:
+    """Groups as the machine wants them: the longer loop of a nest outside, very large copies marked as streaming."""
+    groups = np.ascontiguousarray(executable.groups, np.int64).reshape(-1, status.GROUP_WORDS).copy()
+    flat = np.flatnonzero((groups[:, Group.KIND] == GroupKind.STRIDED) & (groups[:, Group.COUNT] == 1) & (groups[:, Group.COUNT1] > 1))
+    outer, inner = (Group.COUNT, Group.SOURCE2, Group.TARGET2), (Group.COUNT1, Group.SOURCE1, Group.TARGET1)
+    groups[flat[:, None], outer + inner] = groups[flat[:, None], inner + outer]
+    wide = (groups[:, Group.KIND] != GroupKind.SPANS) & (groups[:, Group.WIDTH] >= STREAM_WIDTH)
+    entries = np.where(groups[:, Group.KIND] == GroupKind.STRIDED, groups[:, Group.COUNT] * groups[:, Group.COUNT1], groups[:, Group.COUNT])
+    groups[:, status.GROUP_STREAMING] = wide & (4 * groups[:, Group.WIDTH] * entries >= STREAM_BYTES)
+    return groups
+
+
+def _machine_batches(executable: Executable, rows: Array, drivers: Array, prints: Array) -> Array:
+    given = executable.batches
+    batches = np.zeros((len(given), status.BATCH_WORDS), np.int64)
+    batches[:, status.BATCH_DRIVER] = drivers[given[:, Batch.CODELET]]
+    batches[:, status.BATCH_BEGIN] = given[:, Batch.TILES_BEGIN]
+    batches[:, status.BATCH_END] = given[:, Batch.TILES_BEGIN] + given[:, Batch.TILES_COUNT]
+    batches[:, status.BATCH_ROWS] = rows.ctypes.data + 4 * given[:, Batch.ROWS_BEGIN]
+    batches[:, status.BATCH_ROWS_COUNT] = given[:, Batch.ROWS_COUNT]
+    batches[:, status.BATCH_PRINTS] = prints[given[:, Batch.CODELET]]
+    return batches
+
+
+def _machine_phases(executable: Executable, range_of: Array, printing: Array) -> Array:
+    given = executable.phases
+    phases = np.zeros((len(given), status.PHASE_WORDS), np.int64)
+    phases[:, status.PHASE_COPY_BEGIN : status.PHASE_BATCH_END + 1] = given[:, Phase.COPY_BEGIN : Phase.BATCH_END + 1]
+    phases[:, status.PHASE_COST] = given[:, Phase.WORK]
+    before = np.concatenate(([0], np.cumsum(printing)))
+    prints = before[np.maximum(given[:, Phase.BATCH_END], given[:, Phase.BATCH_BEGIN])] > before[given[:, Phase.BATCH_BEGIN]]
+    phases[:, status.PHASE_MODE] = status.JOBBED * (range_of >= 0) | status.PRINTING * prints
+    phases[:, status.PHASE_RANGE] = range_of
+    return phases
+
+
+class Image:
+    """An Executable linked into an arena, ready to run. Not the place for names or messages: ``engine.faults`` makes those.
+
+    Args:
+        threads: That share large phases, the caller among them. The results do not depend on it.
+        interpret: Run codelets as Python, for a debugger; one thread.
+
+    Needs: an arena with the initial values in place; it must stay open as long as the image is used.
+    Raises: CodeletError for a codelet that cannot be compiled.
+    """
+
+    def __init__(self, executable: Executable, arena: Arena, threads: int = 1, interpret: bool = False) -> None:
+        self.executable, self.arena = executable, arena
+        self.threads = 1 if interpret else max(1, threads)
+        self._lock = threading.Lock()
+        cache = objects.Cache(cache_folder())
+        self._run, work = _machine_functions(cache)
+        self._interpreter: Any = None
+        if interpret:
+            from popcore.engine.interpret import Interpreter
+
+            self._interpreter = Interpreter(executable, arena)
+            linked = [(address, True) for address in self._interpreter.addresses]
+        else:
+            linked = [_driver(cache, codelet) for codelet in executable.codelets]
+        drivers, prints = np.array([d for d, _ in linked], np.int64), np.array([p for _, p in linked], np.int64)
+        self._make_tables(executable, drivers, prints)
+        self._make_context()
+        keep = (self._tables, self._context, self._sync, arena)
+        self._pool = Pool(work, self._address, self._sync, self.threads, keep)
+        self.close = weakref.finalize(self, self._pool.close)
+
+    def _make_tables(self, executable: Executable, drivers: Array, prints: Array) -> None:
+        """Everything the context points to."""
+        groups, rows = _machine_groups(executable), np.ascontiguousarray(executable.rows, np.int32)
+        batches = _machine_batches(executable, rows, drivers, prints)
+        jobs = plan_jobs(executable, groups, self.threads)
+        phases = _machine_phases(executable, jobs.range_of, batches[:, status.BATCH_PRINTS] != 0)
+        self.counts = np.zeros(len(executable.code), np.int64)
+        self._aux = np.zeros((self.threads, abi.AUX_WORDS), np.int64)
+        self._faults = np.zeros((self.threads, status.FAULT_WORDS), np.int64)
+        printing = bool(prints.any())
+        self._buffers = np.zeros((self.threads, PRINT_WORDS if printing else 0), np.uint64)
+        if printing:
+            self._aux[:, abi.AUX_PRINT_BUFFER] = self._buffers.ctypes.data + self._buffers.strides[0] * np.arange(self.threads)
+            self._aux[:, abi.AUX_PRINT_CAPACITY] = PRINT_WORDS - status.MARKER_WORDS
+        self._one = np.array([[Op.RUN, 0, 0, 0], [Op.HALT, 0, 0, 0]], np.int64)  # a program for ``run_phase``
+        self._one_counts = np.zeros(2, np.int64)
+        self._tables: dict[int, Array] = {
+            status.CODE: np.ascontiguousarray(executable.code, np.int64),
+            status.COUNTS: self.counts,
+            status.PHASES: phases,
+            status.GROUPS: groups,
+            status.BATCHES: batches,
+            status.JOBS: jobs.table,
+            status.JOB_RANGES: jobs.ranges,
+            status.SWITCHES: np.ascontiguousarray(executable.switches, np.int64),
+            status.LOOPS: np.zeros(max(executable.loop_slots, 1), np.int64),
+            status.STACK: np.zeros(max(executable.call_depth, 1), np.int64),
+            status.TILE_BASE: np.ascontiguousarray(executable.memory.tile_base, np.int64),
+            status.TILES: np.ascontiguousarray(executable.tiles, np.int32),
+            status.WORDS: np.ascontiguousarray(executable.words, np.uint32),
+            status.SPANS: np.ascontiguousarray(executable.spans, np.int64),
+            status.AUX: self._aux,
+            status.FAULTS: self._faults,
+            status.CLOCK_SCRATCH: np.zeros(2, np.int64),
+            -1: rows,  # the batches point into it
+            -2: self._buffers,
+            -3: self._one,
+            -4: self._one_counts,
+        }
+
+    def _make_context(self) -> None:
+        self._context = np.zeros(status.CONTEXT_WORDS, np.int64)
+        lines = np.zeros(status.SYNC_THREADS + (self.threads + 1) * status.LINE_WORDS, np.int64)
+        self._sync = lines[-lines.ctypes.data % status.LINE_BYTES // 8 :]
+        for word, table in self._tables.items():
+            if word >= 0:
+                self._context[word] = table.ctypes.data
+        context = self._context
+        self._address = int(context.ctypes.data)
+        self._program = (int(context[status.CODE]), int(context[status.COUNTS]))  # addresses
+        self._one_program = (int(self._one.ctypes.data), int(self._one_counts.ctypes.data))
+        context[status.SYNC] = self._sync.ctypes.data
+        context[status.MEMORY] = self.arena.address
+        context[status.THREADS] = self.threads
+        context[status.STACK_DEPTH] = len(self._tables[status.STACK])
+        context[status.CLOCK_FUNCTION] = objects.c_function("clock_gettime")
+        context[status.YIELD_FUNCTION] = objects.c_function("sched_yield")
+        context[status.SLEEP_FUNCTION] = objects.c_function("usleep")
+        context[status.CLOCK_ID] = getattr(time, "CLOCK_MONOTONIC", 0)
+        context[status.POLL_NANOSECONDS] = int(POLL_SECONDS * 1e9)
+
+    def run(self, pc: int) -> Outcome:
+        """Run from ``pc`` until something is for the host, or for about ``POLL_SECONDS``. The GIL is released meanwhile."""
+        return self._drive(pc, self._program)
+
+    def run_phase(self, phase: int) -> Outcome:
+        """Run one phase by itself, on behalf of the host: "halt", or a fault or prints. Not counted."""
+        self._one[0, 1] = phase
+        made = self._drive(0, self._one_program)
+        while made.kind == "poll":
+            made = self._drive(made.pc, self._one_program)
+        return made
+
+    def reset(self) -> None:
+        """Forget the calls that a run was in when it was given up."""
+        self._context[status.STACK_USED] = 0
+
+    def _drive(self, pc: int, program: tuple[int, int]) -> Outcome:
+        if not self._lock.acquire(blocking=False):
+            raise EngineError("this engine is running in another thread", "one engine for each thread")
+        try:
+            self._context[status.CODE], self._context[status.COUNTS] = program
+            while (state := self._run(self._address, pc)) == status.WAKE:
+                self._pool.wake()
+                pc = int(self._context[status.RESULT_PC])
+            return self._outcome(state)
+        finally:
+            self._pool.release()
+            self._lock.release()
+
+    def _outcome(self, state: int) -> Outcome:
+        pc, value = int(self._context[status.RESULT_PC]), int(self._context[status.RESULT_VALUE])
+        if state == status.HALT:
+            return Outcome("halt", pc)
+        if state == status.YIELD:
+            return Outcome("yield", pc, value)
+        if state == status.POLL:
+            return Outcome("poll", pc)
+        if state in (status.FAULT, status.PRINTS):
+            fault = None
+            if state == status.FAULT:
+                self._sync[status.SYNC_FAULTED] = 0
+                fault = result.fault_of(self.executable, self._faults, self._interpreter.take_exception() if self._interpreter else None)
+            prints, lost = result.prints_of(self.executable, self._buffers, self._aux)
+            return Outcome("fault" if fault else "prints", pc, phase=value, fault=fault, prints=prints, prints_lost=lost)
+        what = "a call deeper than the program's functions" if state == status.OVERFLOW else f"no instruction has the number {value}"
+        raise EngineError(f"the Executable is damaged at instruction {pc}: {what}", "compile the graph again")

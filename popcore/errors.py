@@ -1,0 +1,208 @@
+"""Every error popcore raises on purpose.
+
+::
+
+    PopcoreError
+    ├── GraphError                 a call that builds a graph or program was given something wrong
+    │   ├── ElementTypeError       an element type that does not exist or does not fit
+    │   ├── ShapeError             a shape, index or size that does not fit
+    │   ├── TileMappingError       a tile that does not exist, a mapping of the wrong size
+    │   ├── UnknownNameError       a codelet, field, handle, device or system that nobody declared
+    │   ├── GraphConnectionError       an edge between a tensor and a vertex field that cannot be
+    │   ├── ValueRangeError        a value that the element type cannot hold
+    │   ├── CodeletError           a codelet that cannot be compiled, with the user's line
+    │   └── ControlProgramError    a program that cannot be: a predicate of the wrong shape, recursion
+    ├── OptionError                an option that does not exist, or a value it cannot take
+    ├── CompileError               the graph cannot become an Executable
+    │   ├── VerifyError            several mistakes at once; ``errors`` lists each
+    │   ├── UnmappedError          elements that live on no tile
+    │   ├── RaceError              two vertices of one compute set meet in one element
+    │   └── OutOfTileMemoryError   a tile needs more bytes than its SRAM has
+    ├── ExecutableFileError        a file that is no Executable of this version, or a damaged one
+    └── EngineError                something went wrong while running
+        ├── StreamError            a stream that is not connected, or connected wrongly
+        ├── HostTransferError      a host array that does not fit the tensor it is for
+        ├── VertexError            a codelet raised: which vertex, tile and line
+        │   └── UninitialisedReadError   a vertex read what nothing wrote
+        └── ProgramError           the program stopped itself (ErrorProgram, AbortOnCondition)
+
+Each message names the user's object, where it was made and the amounts, and ends in ``try: ...``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+
+class PopcoreError(Exception):
+    """Root of every error popcore raises on purpose.
+
+    Args:
+        message: What is wrong: the user's object, where it was made, the amounts.
+        hint: What to do about it; the message ends in ``try: `` and this.
+        facts: Kept as attributes, for tools.
+    """
+
+    hint = "see docs/errors.md"
+
+    def __init__(self, message: str, hint: str | None = None, **facts: Any) -> None:
+        self.message = message
+        self.hint = hint or type(self).hint
+        self.__dict__.update(facts)
+        super().__init__(f"{message}\ntry: {self.hint}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Subclasses take keyword-only facts, so the default pickling would lose them.
+        return _restore, (type(self), self.args, self.__dict__)
+
+
+def _restore(kind: type[PopcoreError], args: tuple[Any, ...], facts: dict[str, Any]) -> PopcoreError:
+    error = kind.__new__(kind)
+    error.args = args
+    error.__dict__.update(facts)
+    return error
+
+
+class GraphError(PopcoreError):
+    """A call that builds a graph or a program was given something that cannot be."""
+
+    hint = "check the arguments of the call that the traceback shows"
+
+
+class ElementTypeError(GraphError):
+    """An element type that does not exist, or that does not fit where it was used."""
+
+    hint = "cast with the element type the other side has"
+
+
+class ShapeError(GraphError):
+    """A shape, index or number of elements that does not fit."""
+
+    hint = "compare the shapes in the message; reshape or slice one of them"
+
+
+class TileMappingError(GraphError):
+    """A tile that the target does not have, or a mapping that does not cover what it maps."""
+
+    hint = "use a tile below target.num_tiles"
+
+
+class UnknownNameError(GraphError):
+    """A name that nothing was declared under: a codelet, field, handle, device or system."""
+
+    hint = "check the spelling"
+
+
+class GraphConnectionError(GraphError):
+    """A tensor and a vertex field that cannot be connected, or are connected twice or never."""
+
+    hint = "connect each field once, with the element type and rank it declares"
+
+
+class ValueRangeError(GraphError):
+    """A value that the element type it is for cannot hold."""
+
+    hint = "choose a wider element type or another value"
+
+
+class CodeletError(GraphError):
+    """A codelet that cannot be compiled for a tile. Names the user's file, line and what is not supported."""
+
+    hint = "write the line with loops over scalars and views, which is what a tile can do"
+
+
+class ControlProgramError(GraphError):
+    """A program that cannot be: a predicate of the wrong type or shape, a function that calls itself."""
+
+    hint = "use a BOOL or integer scalar as the predicate"
+
+
+class OptionError(PopcoreError):
+    """An option that does not exist, or a value that it cannot take."""
+
+    hint = "popcore.options() lists the options"
+
+
+class CompileError(PopcoreError):
+    """The graph and its programs cannot become an Executable."""
+
+
+class VerifyError(CompileError):
+    """Several mistakes were found; ``errors`` holds each of them."""
+
+    def __init__(self, errors: Sequence[PopcoreError]) -> None:
+        self.errors = tuple(errors)
+        shown = "\n".join(f"{i + 1}. {e.message.splitlines()[0]}" for i, e in enumerate(self.errors[:8]))
+        more = f"\n... and {len(self.errors) - 8} more" if len(self.errors) > 8 else ""
+        super().__init__(f"{len(self.errors)} mistakes in the graph:\n{shown}{more}", self.errors[0].hint)
+
+
+class UnmappedError(CompileError):
+    """Elements of a variable that a program uses live on no tile."""
+
+    hint = "graph.set_tile_mapping(tensor, tile) or poputil.map_tensor_linearly(graph, tensor)"
+
+
+class RaceError(CompileError):
+    """Two edges of one compute set meet in one element, and one of them writes it."""
+
+    hint = "write to separate variables, or use two compute sets"
+
+
+class OutOfTileMemoryError(CompileError):
+    """A tile would have to hold more bytes than its SRAM has.
+
+    Raised by the ``plan_memory`` pass; nothing has been allocated yet.
+    To fix it: map the largest variables over more tiles, end a variable's life earlier with
+    ``WriteUndef``, or choose a target with larger tiles.
+    """
+
+    def __init__(self, *, tile: int, needed: int, available: int, largest: Sequence[tuple[str, int]]) -> None:
+        rows = "\n".join(f"  {size:>12,} B  {name}" for name, size in largest[:4])
+        super().__init__(
+            f"tile {tile} needs {needed:,} B and has {available:,} B: {needed - available:,} B too many\n"
+            f"largest tenants there:\n{rows}",
+            f"map {largest[0][0]!r} over more tiles, or end its life earlier with WriteUndef",
+            tile=tile, needed=needed, available=available, largest=tuple(largest),
+        )  # fmt: skip
+
+
+class ExecutableFileError(PopcoreError):
+    """A file that is not an Executable, one of another version, or a damaged one."""
+
+    hint = "compile the graph again and save it"
+
+
+class EngineError(PopcoreError):
+    """Something went wrong while an engine ran; the engine can still be read."""
+
+
+class StreamError(EngineError):
+    """A stream that the program uses is not connected, or a connection that does not fit it."""
+
+    hint = "engine.connect_stream(handle, array_or_callback) before engine.run()"
+
+
+class HostTransferError(EngineError):
+    """A host array does not fit the tensor it is written to or read from."""
+
+    hint = "pass an array with the tensor's shape and element type"
+
+
+class VertexError(EngineError):
+    """A codelet raised an exception. Names the codelet, vertex, tile, compute set, file and line."""
+
+    hint = "run with POPCORE_INTERPRET=1 and a debugger to stop in the codelet"
+
+
+class UninitialisedReadError(VertexError):
+    """A vertex read an element that nothing had written."""
+
+    hint = "write the variable first, or give it an initial value"
+
+
+class ProgramError(EngineError):
+    """The program stopped itself: ErrorProgram, AbortOnCondition."""
+
+    hint = "read the tensor that the message shows"

@@ -1,0 +1,180 @@
+"""Check that the tables of an Executable stay inside each other, before one from a file is believed."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from popcore.errors import ExecutableFileError
+from popcore.executable.executable import Executable
+from popcore.executable.opcodes import ROW_WORDS, Batch, Group, GroupKind, Op, Phase
+from popcore.types import Array
+
+_LIMIT = 1 << 48  # bytes: no arena is larger, and sums of three stay within 64 bits
+
+
+def check_tables(executable: Executable, path: str) -> None:
+    """Raise ExecutableFileError where an index leads out of its table, or an address out of the arena.
+
+    Gives: the machine may run it: every copy stays within the arena, every field within its tile.
+    """
+    for what, fine in _checks(executable):
+        if not fine:
+            raise ExecutableFileError(f"{path!r} is damaged: {what}")
+
+
+def _within(values: Array, low: int, high: int) -> bool:
+    """Whether all of ``values`` lie in [low, high)."""
+    return not len(values) or bool(values.min() >= low and values.max() < high)
+
+
+def _shape(array: Array, kind: str, columns: int | None) -> bool:
+    return bool(array.dtype == np.dtype(kind)) and (array.ndim == 1 if columns is None else array.ndim == 2 and array.shape[1] == columns)
+
+
+def _checks(e: Executable) -> list[tuple[str, bool]]:
+    tables = (
+        ("code", e.code, "int64", 4), ("entries", e.entries, "int64", None), ("switches", e.switches, "int64", 2), ("phases", e.phases, "int64", 6),
+        ("groups", e.groups, "int64", 12), ("words", e.words, "uint32", None), ("spans", e.spans, "int64", 3), ("batches", e.batches, "int64", 8),
+        ("tiles", e.tiles, "int32", None), ("rows", e.rows, "int32", None), ("initial", e.initial, "int64", 3), ("initial_bytes", e.initial_bytes, "uint8", None),
+        ("tile_base", e.memory.tile_base, "int64", None), ("tile_bytes", e.memory.tile_bytes, "int64", None),
+        ("cycles", e.costs.cycles, "int64", 5), ("labels", e.costs.label, "int32", None), ("worker cycles", e.costs.worker_codelet, "int64", 4),
+    )  # fmt: skip
+    found = [(f"table {name} has the wrong shape or type", _shape(array, kind, columns)) for name, array, kind, columns in tables]
+    if not all(fine for _, fine in found):
+        return found
+    return [*_check_memory(e), *_check_code(e), *_check_copies(e), *_check_batches(e), *_check_costs(e)]
+
+
+def _check_memory(e: Executable) -> list[tuple[str, bool]]:
+    m, tiles = e.memory, e.target.num_tiles
+    sizes = len(m.tile_base) == len(m.tile_bytes) == tiles and all(len(a) == tiles for a in m.by_category.values())
+    if not sizes or not 0 <= m.arena_bytes < _LIMIT or not _within(m.tile_base, 0, _LIMIT) or not _within(m.tile_bytes, 0, _LIMIT):
+        return [("the memory map is not one of the target", False)]
+    initial = e.initial
+    small = all(_within(initial[:, c], 0, _LIMIT) for c in range(3))
+    ends = initial[:, [0, 1]] + initial[:, [2, 2]] if small else np.zeros((0, 2), np.int64)
+    return [
+        ("tiles overlap or leave the arena", bool((m.tile_base[1:] >= m.tile_base[:-1] + m.tile_bytes[:-1]).all() and (m.tile_base + m.tile_bytes <= m.arena_bytes).all())),
+        ("the staging area leaves the arena", 0 <= m.staging <= m.arena_bytes and 0 <= m.staging_bytes <= m.arena_bytes - m.staging),
+        ("initial values lie outside the arena", small and _within(ends[:, 0], 0, m.arena_bytes + 1) and _within(ends[:, 1], 0, len(e.initial_bytes) + 1)),
+        ("a host handle has no phase", _within(np.array([h.phase for h in (*e.reads, *e.writes)], np.int64), 0, len(e.phases))),
+        ("a host handle has a negative shape", all(n >= 0 for h in (*e.reads, *e.writes) for n in h.shape)),
+    ]  # fmt: skip
+
+
+def _check_code(e: Executable) -> list[tuple[str, bool]]:
+    code, count = e.code, len(e.code)
+    op = code[:, 0]
+
+    def operand(ops: tuple[Op, ...], column: int) -> Array:
+        return code[np.isin(op, ops), column]
+
+    cases = operand((Op.SWITCH,), 3)
+    in_table = _within(cases, 0, len(e.switches)) and _within(e.switches[:, 1], 0, max(count, 1))
+    enough = in_table and all(0 <= e.switches[c, 0] < len(e.switches) - c for c in cases.tolist())
+    width = np.abs(operand((Op.BRANCH, Op.SWITCH), 2))
+    address = operand((Op.BRANCH, Op.SWITCH), 1)
+    return [
+        ("an instruction is unknown", _within(op, 0, len(Op))),
+        ("a program begins nowhere", _within(e.entries, 0, count) and len(e.streams_of) == len(e.entries)),
+        ("the code does not end", bool(count and op[-1] in (Op.HALT, Op.RETURN, Op.JUMP))),
+        ("a phase does not exist", _within(operand((Op.RUN,), 1), 0, len(e.phases))),
+        ("a loop slot does not exist", _within(operand((Op.REPEAT, Op.END), 1), 0, max(e.loop_slots, 0)) and e.loop_slots < _LIMIT),
+        ("a jump leads out of the code", all(_within(operand(*where), 0, count) for where in (((Op.REPEAT, Op.BRANCH), 3), ((Op.END,), 2), ((Op.JUMP, Op.CALL), 1)))),
+        ("a switch leads out of its table", enough),
+        ("a predicate lies outside the arena", bool(np.isin(width, (1, 2, 4, 8)).all()) and _within(address, 0, max(e.memory.arena_bytes - 7, 0))),
+        ("a request to the host does not exist", _within(operand((Op.YIELD,), 1), 0, len(e.yields))),
+        ("the call depth is absurd", 0 <= e.call_depth < _LIMIT),
+    ]  # fmt: skip
+
+
+def _check_copies(e: Executable) -> list[tuple[str, bool]]:
+    groups, kind, arena = e.groups, e.groups[:, Group.KIND], e.memory.arena_bytes
+    begin, count, width = groups[:, Group.BEGIN], groups[:, Group.COUNT], groups[:, Group.WIDTH]
+    found = [
+        ("phases lead out of the tables", all(
+            _within(e.phases[:, c], 0, n + 1) for c, n in ((Phase.COPY_BEGIN, len(groups)), (Phase.COPY_END, len(groups)), (Phase.BATCH_BEGIN, len(e.batches)), (Phase.BATCH_END, len(e.batches)))
+        ) and len(e.phase_names) == len(e.phases)),
+        ("a group of copies is of no kind", _within(kind, 0, len(GroupKind))),
+        ("a group of copies has absurd numbers", _within(groups[:, Group.BEGIN : Group.RESERVED].ravel(), -_LIMIT, _LIMIT)),
+        ("a group of copies is negative", _within(begin, 0, _LIMIT) and _within(count, 0, _LIMIT) and _within(width, 0, _LIMIT)),
+    ]  # fmt: skip
+    if not all(fine for _, fine in found):
+        return found
+    pairs, spans, nested = (np.flatnonzero(kind == k) for k in (GroupKind.WORDS, GroupKind.SPANS, GroupKind.STRIDED))
+    found.append(("copies lead out of their table", _within((begin + count)[pairs], 0, len(e.words) // 2 + 1) and _within((begin + count)[spans], 0, len(e.spans) + 1)))
+    if not found[-1][1]:
+        return found
+    top = [int(e.words[2 * b : 2 * (b + n)].max(initial=0)) + w for b, n, w in zip(begin[pairs].tolist(), count[pairs].tolist(), width[pairs].tolist(), strict=True) if n]
+    found.append(("a copy leaves the arena", max(top, default=0) * 4 <= arena))
+    s = e.spans
+    small = all(_within(s[:, c], 0, _LIMIT) for c in range(3))
+    found.append(("a copy leaves the arena", small and _within(s[:, 0] + s[:, 2], 0, arena + 1) and _within(s[:, 1] + s[:, 2], 0, arena + 1)))
+    found.append(("a copy leaves the arena", all(_nest_fits(groups[i].tolist(), arena) for i in nested.tolist())))
+    return found
+
+
+def _nest_fits(g: list[int], arena: int) -> bool:
+    """Whether a nest of copies stays in the arena; in Python's integers, which do not wrap."""
+    if g[Group.COUNT] < 1 or g[Group.COUNT1] < 1:
+        return False
+    for first, step1, step2 in ((Group.SOURCE, Group.SOURCE1, Group.SOURCE2), (Group.TARGET, Group.TARGET1, Group.TARGET2)):
+        ends = [a * (g[Group.COUNT1] - 1) * g[step1] + b * (g[Group.COUNT] - 1) * g[step2] for a in (0, 1) for b in (0, 1)]
+        if g[first] + min(ends) < 0 or 4 * (g[first] + max(ends) + g[Group.WIDTH]) > arena:
+            return False
+    return True
+
+
+def _check_batches(e: Executable) -> list[tuple[str, bool]]:
+    b = e.batches
+    begin, tiles, rows_at, rows = (b[:, c] for c in (Batch.TILES_BEGIN, Batch.TILES_COUNT, Batch.ROWS_BEGIN, Batch.ROWS_COUNT))
+    found = [
+        ("a batch is of no codelet", _within(b[:, Batch.CODELET], 0, len(e.codelets))),
+        ("a batch has absurd numbers", all(_within(column, 0, _LIMIT) for column in (begin, tiles, rows_at, rows))),
+        ("a vertex is on no tile", _within(e.tiles, 0, e.target.num_tiles)),
+    ]
+    if not all(fine for _, fine in found):
+        return found
+    found.append(("a batch leads out of its tiles", _within(begin + tiles, 0, len(e.tiles) + 1)))
+    if found[-1][1]:
+        found += [("a field lies outside its tile", _batch_fits(e, row)) for row in range(len(b))]
+    return found
+
+
+def _batch_fits(e: Executable, number: int) -> bool:
+    row = e.batches[number]
+    fields = e.codelets[row[Batch.CODELET]].fields
+    words = sum(ROW_WORDS[f.shape] for f in fields)
+    begin, count = int(row[Batch.ROWS_BEGIN]), int(row[Batch.ROWS_COUNT])
+    if begin + words * count > len(e.rows):
+        return False
+    table = e.rows[begin : begin + words * count].reshape(count, words).astype(np.int64)
+    on = e.tiles[row[Batch.TILES_BEGIN] : row[Batch.TILES_BEGIN] + row[Batch.TILES_COUNT]]
+    room = int(e.memory.tile_bytes[on].min()) if len(on) else _LIMIT
+    at = 0
+    for f in fields:
+        columns = table[:, at : at + ROW_WORDS[f.shape]]
+        at += ROW_WORDS[f.shape]
+        if not _within(columns.ravel(), 0, _LIMIT):
+            return False
+        if f.shape == "list":
+            parts = [e.rows[begin + first : begin + first + 2 * n] for first, n in columns.tolist()]
+            if any(len(p) != 2 * n for p, (_, n) in zip(parts, columns.tolist(), strict=True)):
+                return False
+            columns = np.concatenate([np.zeros(0, np.int64), *parts]).reshape(-1, 2).astype(np.int64)
+        elements = columns[:, 1:].astype(object).prod(axis=1) if columns.shape[1] > 1 else np.ones(len(columns), object)
+        ends = columns[:, 0].astype(object) + elements * f.dtype.nbytes
+        if any(n and (end > room) for n, end in zip(elements, ends, strict=True)) or (columns < 0).any():
+            return False
+    return True
+
+
+def _check_costs(e: Executable) -> list[tuple[str, bool]]:
+    costs, count = e.costs, len(e.code)
+    columns = (costs.cycles, costs.link_bytes, costs.exchange_bytes, costs.host_bytes, costs.remote_bytes, costs.label)
+    rows = costs.worker_codelet
+    return [
+        ("the costs do not match the code", all(len(column) == count for column in columns)),
+        ("a cost has no label", _within(costs.label, 0, max(len(costs.labels), 1))),
+        ("a cost belongs to nothing", _within(rows[:, 0], 0, max(count, 1)) and _within(rows[:, 1], 0, max(len(e.codelets), 1))),
+    ]

@@ -1,0 +1,147 @@
+"""Executable: everything an Engine needs, and nothing it may change. The contract between compiler and engine."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from popcore.codelet import Codelet
+from popcore.target import Target
+from popcore.types import Array, ElementType
+
+KINDS = ("compute", "exchange", "sync", "control", "host")
+"""What modelled cycles are spent on; the columns of ``Costs.cycles``."""
+
+
+@dataclass(frozen=True)
+class Handle:
+    """A named endpoint for the host: ``write_tensor`` / ``read_tensor``."""
+
+    name: str
+    tensor: str  # the variable's name, for messages
+    dtype: ElementType
+    shape: tuple[int, ...]
+    phase: int  # the phase that moves the tensor between its tiles and the staging area; -1: nothing to move
+
+
+@dataclass(frozen=True)
+class Stream:
+    """A FIFO between host and device."""
+
+    name: str
+    dtype: ElementType
+    elements: int  # of one transfer, on each replica
+    to_device: bool
+    buffering_depth: int = 1
+
+
+@dataclass(frozen=True)
+class RemoteBuffer:
+    """Rows in Streaming Memory."""
+
+    name: str
+    dtype: ElementType
+    elements: int  # of one row
+    repeats: int
+
+
+@dataclass(frozen=True)
+class Yield:
+    """What the host does when the machine yields.
+
+    kind: "stream_in" (fill the staging area from stream ``index``), "stream_out" (take it), "print" (show
+    the staging area), "error" (raise ProgramError with it), "remote_in" / "remote_out" (rows of remote buffer
+    ``index`` from / to the staging area), "host_call".
+    """
+
+    kind: str
+    index: int = -1
+    title: str = ""
+    dtype: ElementType | None = None
+    shape: tuple[int, ...] = ()
+    offset: int = 0  # bytes into the staging area where the data is
+    rows: tuple[int, ...] = ()  # remote: fixed row numbers
+    rows_at: int = -1  # remote: arena byte offset in staging of the row numbers, when a tensor gives them
+    rows_dtype: ElementType | None = None
+    site: str = ""
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Modelled cycles of one execution of each instruction, decided by ``compiler.cost`` alone."""
+
+    cycles: Array  # int64[n instructions, len(KINDS)]
+    link_bytes: Array  # int64[n]: bytes that cross IPU-Links
+    exchange_bytes: Array  # int64[n]: bytes that cross the on-chip exchange
+    host_bytes: Array  # int64[n]
+    remote_bytes: Array  # int64[n]: bytes to and from Streaming Memory
+    labels: tuple[str, ...]  # names of steps
+    label: Array  # int32[n]: index into labels
+    worker_codelet: Array  # int64[k, 4]: instruction, codelet, vertices, cycles summed over their workers
+
+
+@dataclass(frozen=True)
+class MemoryMap:
+    """Where things are. Arena offsets are bytes from the arena's start."""
+
+    tile_base: Array  # int64[num_tiles]: arena offset of each tile's first byte
+    tile_bytes: Array  # int64[num_tiles]: bytes of each tile that are backed
+    staging: int  # arena offset of the staging area for host transfers
+    staging_bytes: int
+    arena_bytes: int
+    # what the tiles hold, by category, int64[num_tiles] each: "variables", "exchange buffers",
+    # "vertex state", "code", "exchange code", "stack"
+    by_category: dict[str, Array]
+
+
+@dataclass(frozen=True)
+class Executable:
+    """A compiled graph with its programs. Frozen arrays, strings and numbers; see ``opcodes`` for the tables."""
+
+    target: Target
+    options: dict[str, Any]
+    code: Array  # int64[n, 4]
+    entries: Array  # int64[programs]
+    switches: Array  # int64[k, 2]
+    loop_slots: int
+    call_depth: int
+    phases: Array  # int64[n, 6]
+    groups: Array  # int64[n, 12]
+    words: Array  # uint32[2 * pairs]
+    spans: Array  # int64[n, 3]
+    batches: Array  # int64[n, 8]
+    tiles: Array  # int32
+    rows: Array  # int32
+    phase_names: tuple[str, ...]  # the compute set of each phase, or the copy's name
+    codelets: tuple[Codelet, ...]
+    memory: MemoryMap
+    initial: Array  # int64[k, 3]: arena byte, byte of ``initial_bytes``, length
+    initial_bytes: Array  # uint8
+    reads: tuple[Handle, ...]
+    writes: tuple[Handle, ...]
+    streams: tuple[Stream, ...]
+    remotes: tuple[RemoteBuffer, ...]
+    yields: tuple[Yield, ...]
+    streams_of: tuple[tuple[str, ...], ...]  # for each program the handles of the streams it uses
+    costs: Costs
+    statistics: dict[str, int] = field(default_factory=dict)  # tiles, vertices, variables, ...: for the profile
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write it to one file, whole or not at all; see ``executable.store``."""
+        from popcore.executable import store  # only what reads or writes files needs it
+
+        store.save(self, path)
+
+    @staticmethod
+    def load(path: str | os.PathLike[str], codelets: Iterable[Any] = ()) -> Executable:
+        """Read what ``save`` wrote. ``codelets``: the Vertex classes it uses, since a file holds no code.
+
+        Raises:
+            ExecutableFileError: no Executable, of another version, or damaged.
+            CodeletError: a codelet is missing, or changed since.
+        """
+        from popcore.executable import store
+
+        return store.load(path, codelets)

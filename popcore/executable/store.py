@@ -1,0 +1,234 @@
+"""Executables as files: one zip of a msgpack header and NumPy arrays, checksummed. Nothing in it is ever executed.
+
+Codelets are code, so the file holds their names and fingerprints only; whoever loads it passes the classes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from popcore.codelet import Codelet, Vertex, codelet_of
+from popcore.dialect import lower
+from popcore.errors import CodeletError, ElementTypeError, ExecutableFileError, ValueRangeError
+from popcore.executable.check import check_tables
+from popcore.executable.executable import Costs, Executable, Handle, MemoryMap, RemoteBuffer, Stream, Yield
+from popcore.target import Target
+from popcore.types import Array, ElementType, as_element_type
+
+FORMAT = "popcore executable"
+VERSION = 1
+_ARRAYS = ("code", "entries", "switches", "phases", "groups", "words", "spans", "batches", "tiles", "rows", "initial", "initial_bytes")
+_COSTS = ("cycles", "link_bytes", "exchange_bytes", "host_bytes", "remote_bytes", "label", "worker_codelet")
+_MEMORY = ("tile_base", "tile_bytes")
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # entries carry no date, so that equal Executables are equal files
+
+
+class _CodeletRecord(msgspec.Struct, forbid_unknown_fields=True):
+    name: str
+    types: list[str]
+    fingerprint: str
+
+
+class _Header(msgspec.Struct, forbid_unknown_fields=True):
+    format: str
+    version: int
+    target: dict[str, Any]
+    options: dict[str, bool | int | float | str]
+    loop_slots: int
+    call_depth: int
+    phase_names: tuple[str, ...]
+    codelets: list[_CodeletRecord]
+    staging: int
+    staging_bytes: int
+    arena_bytes: int
+    categories: list[str]
+    reads: tuple[Handle, ...]
+    writes: tuple[Handle, ...]
+    streams: tuple[Stream, ...]
+    remotes: tuple[RemoteBuffer, ...]
+    yields: tuple[Yield, ...]
+    streams_of: tuple[tuple[str, ...], ...]
+    labels: tuple[str, ...]
+    statistics: dict[str, int]
+    digests: dict[str, str]  # blake2b of each array's entry
+
+
+def save(executable: Executable, path: str | os.PathLike[str]) -> None:
+    """Write an Executable to one file, whole or not at all. Equal Executables give equal bytes."""
+    arrays = _arrays(executable)
+    entries = {f"arrays/{name}.npy": _npy(array) for name, array in arrays.items()}
+    header = _header(executable, {name: _digest(content) for name, content in entries.items()})
+    encoded = msgspec.msgpack.Encoder(enc_hook=_encode).encode(header)
+    target = Path(path)
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with os.fdopen(handle, "wb") as out, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+            for name, content in {"header.msgpack": encoded, "digest": _digest(encoded).encode(), **entries}.items():
+                archive.writestr(zipfile.ZipInfo(name, _EPOCH), content, zipfile.ZIP_DEFLATED)
+        os.replace(temporary, target)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def load(path: str | os.PathLike[str], codelets: Iterable[Any] = ()) -> Executable:
+    """Read an Executable that ``save`` wrote.
+
+    Args:
+        codelets: The Vertex classes it uses, by which their code is found; generic ones as they are.
+
+    Raises:
+        ExecutableFileError: no such file, another version, or damaged.
+        CodeletError: a codelet it uses is not among ``codelets``, or is no longer what it was compiled from.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            encoded = archive.read("header.msgpack")
+            if archive.read("digest").decode("ascii", "replace") != _digest(encoded):
+                raise ExecutableFileError(f"{os.fspath(path)!r} is damaged: its header does not have the checksum it was written with")
+            header = _decode_header(path, encoded)
+            arrays = {name: _read_array(path, archive, name, digest) for name, digest in header.digests.items()}
+    except (OSError, zipfile.BadZipFile, KeyError, NotImplementedError, RuntimeError, EOFError, zlib.error) as error:
+        if isinstance(error, ExecutableFileError):
+            raise
+        raise ExecutableFileError(f"{os.fspath(path)!r} is no Executable, or a damaged one: {error}") from error
+    executable = _assemble(path, header, arrays, _resolve(path, header.codelets, list(codelets)))
+    check_tables(executable, os.fspath(path))
+    return executable
+
+
+def _arrays(executable: Executable) -> dict[str, Array]:
+    made = {name: getattr(executable, name) for name in _ARRAYS}
+    made |= {f"costs.{name}": getattr(executable.costs, name) for name in _COSTS}
+    made |= {f"memory.{name}": getattr(executable.memory, name) for name in _MEMORY}
+    return made | {f"category.{i}": array for i, array in enumerate(executable.memory.by_category.values())}
+
+
+def _npy(array: Array) -> bytes:
+    out = io.BytesIO()
+    np.lib.format.write_array(out, np.ascontiguousarray(array), allow_pickle=False)
+    return out.getvalue()
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.blake2b(content, digest_size=20).hexdigest()
+
+
+def _encode(value: Any) -> Any:
+    if isinstance(value, ElementType):
+        return value.poplar_name
+    raise NotImplementedError(f"{type(value).__name__} in the header of an Executable")
+
+
+def _decode(kind: type, value: Any) -> Any:
+    if kind is ElementType and isinstance(value, str):
+        return as_element_type(value)
+    raise NotImplementedError(f"{kind} in the header of an Executable")
+
+
+def _header(executable: Executable, digests: dict[str, str]) -> _Header:
+    memory = executable.memory
+    return _Header(
+        format=FORMAT,
+        version=VERSION,
+        target=executable.target.to_dict(),
+        options=dict(executable.options),
+        loop_slots=executable.loop_slots,
+        call_depth=executable.call_depth,
+        phase_names=executable.phase_names,
+        codelets=[_CodeletRecord(c.name, [t.poplar_name for _, t in c.types], lower(c).fingerprint) for c in executable.codelets],
+        staging=memory.staging,
+        staging_bytes=memory.staging_bytes,
+        arena_bytes=memory.arena_bytes,
+        categories=list(memory.by_category),
+        reads=executable.reads,
+        writes=executable.writes,
+        streams=executable.streams,
+        remotes=executable.remotes,
+        yields=executable.yields,
+        streams_of=executable.streams_of,
+        labels=executable.costs.labels,
+        statistics=executable.statistics,
+        digests=digests,
+    )
+
+
+def _decode_header(path: Any, encoded: bytes) -> _Header:
+    try:
+        plain = msgspec.msgpack.decode(encoded)
+        if not isinstance(plain, dict) or plain.get("format") != FORMAT:
+            raise ExecutableFileError(f"{os.fspath(path)!r} is no popcore Executable")
+        if plain.get("version") != VERSION:
+            raise ExecutableFileError(f"{os.fspath(path)!r} has format version {plain.get('version')}, this popcore reads version {VERSION}")
+        return msgspec.convert(plain, _Header, dec_hook=_decode)
+    except (msgspec.MsgspecError, NotImplementedError, ElementTypeError) as error:
+        raise ExecutableFileError(f"{os.fspath(path)!r} has a damaged header: {error}") from error
+
+
+def _read_array(path: Any, archive: zipfile.ZipFile, entry: str, digest: str) -> Array:
+    content = archive.read(entry)
+    if _digest(content) != digest:
+        raise ExecutableFileError(f"{os.fspath(path)!r} is damaged: {entry} does not have the checksum it was written with")
+    try:
+        array: Array = np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)
+    except ValueError as error:
+        raise ExecutableFileError(f"{os.fspath(path)!r} is damaged: {entry}: {error}") from error
+    array.flags.writeable = False
+    return array
+
+
+def _resolve(path: Any, records: list[_CodeletRecord], given: list[Any]) -> tuple[Codelet, ...]:
+    by_name: dict[str, type[Vertex]] = {getattr(c, "__name__", str(c)): c for c in given}
+    found: list[Codelet] = []
+    for record in records:
+        plain = record.name.split("<")[0]
+        if plain not in by_name:
+            raise CodeletError(f"{os.fspath(path)!r} uses codelet {record.name!r}, and no class of that name was passed", f"Executable.load(path, codelets=[{plain}, ...])")
+        codelet = codelet_of(by_name[plain], tuple(as_element_type(t) for t in record.types))
+        if lower(codelet).fingerprint != record.fingerprint:
+            raise CodeletError(
+                f"{os.fspath(path)!r} was compiled with another codelet {record.name!r} than the one at {codelet.site}", "compile the graph again, or pass the class as it was"
+            )
+        found.append(codelet)
+    return tuple(found)
+
+
+def _assemble(path: Any, header: _Header, entries: dict[str, Array], codelets: tuple[Codelet, ...]) -> Executable:
+    arrays = {name.removeprefix("arrays/").removesuffix(".npy"): array for name, array in entries.items()}
+    wanted = {*_ARRAYS, *(f"costs.{n}" for n in _COSTS), *(f"memory.{n}" for n in _MEMORY), *(f"category.{i}" for i in range(len(header.categories)))}
+    if missing := sorted(wanted - set(arrays)):
+        raise ExecutableFileError(f"{os.fspath(path)!r} is damaged: it has no {missing[0]}")
+    try:
+        target = Target.from_dict(header.target)
+    except ValueRangeError as error:
+        raise ExecutableFileError(f"{os.fspath(path)!r} is damaged: {error.message}") from error
+    categories = {name: arrays[f"category.{i}"] for i, name in enumerate(header.categories)}
+    return Executable(
+        target=target,
+        options=dict(header.options),
+        loop_slots=header.loop_slots,
+        call_depth=header.call_depth,
+        phase_names=header.phase_names,
+        codelets=codelets,
+        memory=MemoryMap(arrays["memory.tile_base"], arrays["memory.tile_bytes"], header.staging, header.staging_bytes, header.arena_bytes, categories),
+        reads=header.reads,
+        writes=header.writes,
+        streams=header.streams,
+        remotes=header.remotes,
+        yields=header.yields,
+        streams_of=header.streams_of,
+        costs=Costs(labels=header.labels, **{name: arrays[f"costs.{name}"] for name in _COSTS}),
+        statistics=header.statistics,
+        **{name: arrays[name] for name in _ARRAYS},
+    )

@@ -1,0 +1,178 @@
+"""Connecting one field of one vertex, with every check; the fast path of the common cases is in vertex.py."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from popcore.codelet import Codelet, Field
+from popcore.errors import GraphConnectionError, ShapeError, UnknownNameError, ValueRangeError
+from popcore.graph import values
+from popcore.graph.columns import EXTRA, HELD, UNCONNECTED, Column
+from popcore.graph.tensor import Tensor, concat
+from popcore.graph.variable import Variables
+
+Label = Callable[[int, str], str]
+
+
+def connect(column: Column, index: int, value: Any, home: Variables, label: Label) -> None:
+    """Connect field ``column`` of vertex ``index`` to a tensor, a list of tensors, or a literal.
+
+    Raises:
+        GraphConnectionError: connected already; another element type, rank or graph; a constant that would be written.
+        ValueRangeError: a literal that the field's type cannot hold.
+    """
+    field = column.field
+    if not column.is_free(index):
+        raise GraphConnectionError(f"{label(index, field.name)} is connected already", "connect each field once")
+    if field.direction == "state":
+        raise GraphConnectionError(
+            f"{label(index, field.name)} is state and has no edge", f"set_initial_value, or declare {field.name} as Input, Output or InOut"
+        )
+    if isinstance(value, Tensor):
+        _check(field, index, value, field.rank, home, label)
+        place(column, index, value)
+    elif _is_tensor_list(value) and (value or field.shape == "list"):
+        _connect_list(column, index, value, home, label)
+    else:
+        _connect_literal(column, index, value, label)
+
+
+def connect_row(column: Column, index: int, row: int, tensor: Tensor, home: Variables, label: Label) -> None:
+    """Connect one vector of a list field. Vectors not connected yet are None in ``extra``."""
+    name = f"{column.field.name}[{row}]"
+    rows = column.extra.setdefault(index, [])
+    if not isinstance(rows, list) or (not rows and not column.is_free(index)):
+        raise GraphConnectionError(f"{label(index, column.field.name)} is connected already", "connect the whole list or each vector of it")
+    if row < len(rows) and rows[row] is not None:
+        raise GraphConnectionError(f"{label(index, name)} is connected already", "connect each vector once")
+    if row < 0:
+        raise ShapeError(f"{label(index, name)}: no such vector", "0 or more")
+    _check(column.field, index, tensor, 1, home, label, name)
+    rows += [None] * (row + 1 - len(rows))
+    rows[row] = tensor
+    column.put(index, EXTRA)
+
+
+def set_value(column: Column, index: int, value: Any, label: Label) -> None:
+    """Give a state field, or an edge that nothing is connected to, its initial value."""
+    field = column.field
+    if field.direction != "state" and column.ids[index] != UNCONNECTED:
+        raise GraphConnectionError(f"{label(index, field.name)} is connected: the tensor has the values", "set_initial_value(tensor, ...)")
+    column.values.add(index, _literal(field, index, value, label))
+    column.settled = None
+
+
+def set_size(column: Column, index: int, size: int, label: Label) -> None:
+    """Say how many elements a vector has that nothing is connected to."""
+    field = column.field
+    if field.shape == "list":
+        rows = column.extra.setdefault(index, [])
+        rows += [None] * (size - len(rows))
+        column.put(index, EXTRA)
+        return
+    if field.shape != "vector":
+        raise GraphConnectionError(f"{label(index, field.name)} is a {field.shape} and takes no size", "Vector fields do")
+    if field.direction != "state" and column.ids[index] != UNCONNECTED:
+        raise GraphConnectionError(f"{label(index, field.name)} is connected: the tensor has a size", "set_field_size is for fields without a tensor")
+    if size < 0:
+        raise ValueRangeError(f"{label(index, field.name)} cannot have {size} elements", "0 or more")
+    column.sizes.add(index, np.array([size]))
+    column.settled = None
+
+
+def unknown_field(codelet: Codelet, name: str) -> UnknownNameError:
+    fields = [f.name for f in codelet.fields]
+    near = difflib.get_close_matches(str(name), fields, n=1)
+    listed = ", ".join(fields) or "none"
+    return UnknownNameError(f"codelet {codelet.name} ({codelet.site}) has no field {name!r}; its fields: {listed}", f"{near[0]!r}" if near else None)
+
+
+def check_tensor(field: Field, tensor: Tensor, rank: int, home: Variables, where: str) -> None:
+    """Raises: GraphConnectionError if ``field`` cannot be connected to ``tensor``; ``where`` names the field."""
+    if tensor.dtype is not field.dtype:
+        raise GraphConnectionError(f"{where} has element type {field.dtype!r}, {tensor!r} has {tensor.dtype!r}", "a tensor of that type, or cast it")
+    if tensor.rank != rank:
+        raise GraphConnectionError(f"{where} has rank {rank}, {tensor!r} has rank {tensor.rank}", _rank_hint(rank, tensor))
+    if tensor._variables() is not home:
+        raise GraphConnectionError(f"{where} and {tensor!r} belong to different graphs", "use tensors of the graph that has the vertex")
+    if field.writes and tensor.contains_constant:
+        raise GraphConnectionError(f"{where} writes, and {tensor!r} is constant", "connect a variable; clone or duplicate makes one")
+
+
+def literal_values(field: Field, value: Any, where: str) -> Any:
+    """A literal as elements of the field's type, of the shape given."""
+    made = values.as_elements(value, field.dtype, where)
+    if made.ndim > (1 if field.shape == "vector" else 0):
+        raise GraphConnectionError(f"{where} is a {field.shape} and was given values of shape {made.shape}", "graph.add_constant, and connect that")
+    return made
+
+
+def _check(field: Field, index: int, tensor: Tensor, rank: int, home: Variables, label: Label, name: str = "") -> None:
+    if tensor.dtype is field.dtype and len(tensor.shape) == rank and tensor._variables() is home and not (field.writes and tensor.contains_constant):
+        return
+    check_tensor(field, tensor, rank, home, label(index, name or field.name))
+
+
+def place(column: Column, index: int, tensor: Tensor) -> None:
+    """Write the entry of a tensor that was checked."""
+    if column.field.shape == "list" and (rows := _equal_rows(tensor)) is not None:
+        column.put(index, *rows)
+    elif column.field.shape != "list" and (simple := tensor.simple) is not None:
+        variable = tensor.variables()[0]
+        column.put(index, variable.base + simple[1], simple[2], tensor.shape[0] if column.rank == 2 else 0)
+    else:
+        column.extra[index] = tensor
+        column.put(index, EXTRA, tensor.num_elements, tensor.shape[0] if column.rank == 2 else 0)
+
+
+def _equal_rows(tensor: Tensor) -> tuple[int, int, int, int] | None:
+    """(first id, elements of a row, rows, stride) of a rank-2 view whose rows are each one run."""
+    if tensor.variable is None or (tensor.shape[1] > 1 and tensor.strides[1] != 1):
+        return None
+    return tensor.variable.base + tensor.offset, tensor.shape[1], tensor.shape[0], tensor.strides[0]
+
+
+def _connect_list(column: Column, index: int, parts: Sequence[Tensor], home: Variables, label: Label) -> None:
+    field = column.field
+    if field.shape == "vector":  # several tensors to one vector: as one view
+        joined = concat([t.flatten() for t in parts])
+        _check(field, index, joined, 1, home, label)
+        place(column, index, joined)
+        return
+    if field.shape != "list":
+        raise GraphConnectionError(
+            f"{label(index, field.name)} is a {field.shape} and was given a list of {len(parts)} tensors", "declare it VectorList, or concat them"
+        )
+    for row, t in enumerate(parts):
+        _check(field, index, t, 1, home, label, f"{field.name}[{row}]")
+    column.extra[index] = list(parts)
+    column.put(index, EXTRA, 0, len(parts))
+
+
+def _connect_literal(column: Column, index: int, value: Any, label: Label) -> None:
+    field = column.field
+    if field.direction != "in":
+        raise GraphConnectionError(f"{label(index, field.name)} writes, and {value!r:.60} is a literal", "connect a variable")
+    made = _literal(field, index, value, label)
+    column.put(index, HELD, made.size)
+    column.values.add(index, made)
+
+
+def _literal(field: Field, index: int, value: Any, label: Label) -> Any:
+    return literal_values(field, value, label(index, field.name)).reshape(-1)
+
+
+def _is_tensor_list(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) and all(isinstance(t, Tensor) for t in value)
+
+
+def _rank_hint(rank: int, tensor: Tensor) -> str:
+    if rank == 0:
+        return "one element of it, as t[0]" if tensor.num_elements == 1 else "index it down to one element"
+    if rank == 1:
+        return "t.flatten()" if tensor.rank > 1 else "t.expand([0]) makes a vector of a scalar"
+    return "t.expand([0]), or reshape it to rows and columns" if tensor.rank < 2 else "reshape it to rows and columns"

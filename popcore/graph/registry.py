@@ -1,0 +1,95 @@
+"""The codelets of a graph, found by class or by the names users write: "Dot", "ns::Dot", "Scale<half>"."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import os
+import re
+import typing
+from typing import Any
+
+from popcore.codelet import Codelet, Vertex, codelet_of, type_variables
+from popcore.errors import CodeletError, ElementTypeError, UnknownNameError
+from popcore.types import ElementType, as_element_type
+
+_NAME = re.compile(r"\s*((?:\w+\s*::\s*)*)(\w+)\s*(?:<(.*)>)?\s*", re.DOTALL)
+
+
+class Codelets:
+    """Classes by name, and each Codelet made of them; a codelet is compiled (as a check) once, when it is first decided."""
+
+    def __init__(self) -> None:
+        self._classes: dict[str, type[Vertex]] = {}
+        self._made: dict[tuple[type[Vertex], tuple[ElementType, ...]], Codelet] = {}
+
+    def add(self, what: Any) -> None:
+        """Register a class derived from Vertex; a generic one is checked when its types are known.
+
+        Raises: CodeletError: no codelet, one that cannot be compiled, or another class of the same name.
+        """
+        if isinstance(what, (str, os.PathLike)):
+            raise CodeletError(
+                f"{os.fspath(what)}: C++ codelets are not available yet in this version", "write the codelet as a Python class derived from popcore.Vertex"
+            )
+        cls = typing.get_origin(what) or what
+        if not (isinstance(cls, type) and issubclass(cls, Vertex)):
+            raise CodeletError(f"{what!r} is no codelet", "pass a class derived from popcore.Vertex or popcore.MultiVertex")
+        if cls is not what or not type_variables(cls):
+            self._decide(cls, typing.get_args(what))
+        self._keep(cls)
+
+    def find(self, key: Any) -> Codelet:
+        """The codelet that a class or a name stands for; a class need not have been added.
+
+        Raises: UnknownNameError with near matches; CodeletError as ``add``.
+        """
+        if isinstance(key, Codelet):
+            return key
+        if not isinstance(key, str):
+            self.add(key)
+            return self._decide(typing.get_origin(key) or key, typing.get_args(key))
+        match = _NAME.fullmatch(key)
+        cls = self._named(match[1], match[2]) if match else None
+        if cls is None or match is None:
+            near = difflib.get_close_matches(match[2] if match else key, self._classes, n=2)
+            known = ", ".join(list(self._classes)[:8]) or "none"
+            raise UnknownNameError(
+                f"no codelet is called {key!r}; added so far: {known}", " or ".join(map(repr, near)) if near else "graph.add_codelets(TheClass)"
+            )
+        return self._decide(cls, tuple(match[3].split(",")) if match[3] is not None else ())
+
+    def __contains__(self, key: Any) -> bool:
+        match = _NAME.fullmatch(key) if isinstance(key, str) else None
+        return key in self._classes.values() or (match is not None and self._named(match[1], match[2]) is not None)
+
+    def _named(self, namespace: str, name: str) -> type[Vertex] | None:
+        qualified = namespace.replace(" ", "") + name
+        return self._classes.get(qualified) or self._classes.get(name)
+
+    def _keep(self, cls: type[Vertex]) -> None:
+        other = self._classes.setdefault(cls.__name__, cls)
+        if other is not cls:
+            raise CodeletError(f"two codelets are called {cls.__name__}: {codelet_site(other)} and {codelet_site(cls)}", "rename one of them")
+
+    def _decide(self, cls: type[Vertex], arguments: tuple[Any, ...]) -> Codelet:
+        try:
+            dtypes = tuple(as_element_type(a) for a in arguments)
+        except ElementTypeError as error:
+            raise CodeletError(f"codelet {cls.__name__}: {error.message}", error.hint) from None
+        made = self._made.get((cls, dtypes))
+        if made is None:
+            made = codelet_of(cls, dtypes)
+            check_compiles(made)
+            self._made[cls, dtypes] = made
+        return made
+
+
+def check_compiles(codelet: Codelet) -> None:
+    """Raises: CodeletError, with the user's line, where a codelet is written in what a tile cannot do."""
+    importlib.import_module("popcore.dialect").lower(codelet)  # not before a graph has codelets: most of a second's import is there
+
+
+def codelet_site(cls: type[Vertex]) -> str:
+    code = getattr(getattr(cls, "compute", None), "__code__", None)
+    return f"{os.path.basename(code.co_filename)}:{code.co_firstlineno}" if code is not None else cls.__module__

@@ -1,0 +1,145 @@
+"""Profile: what a run left. Frozen, and it carries its configuration, so that no number leaves without it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import numpy as np
+
+from popcore.executable import KINDS, Executable
+from popcore.target import Target
+from popcore.types import Array
+
+
+@dataclass(frozen=True)
+class StepProfile:
+    """One step of the program, over all its executions."""
+
+    name: str
+    executions: int
+    cycles: int
+    cycles_by_kind: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class CodeletProfile:
+    """One codelet."""
+
+    name: str
+    vertices: int  # in the graph
+    executions: int  # of a vertex
+    worker_cycles: int  # summed over all workers that ran it; not device time
+
+
+@dataclass(frozen=True)
+class BytesMoved:
+    """Bytes by what carried them."""
+
+    exchange: int  # between tiles, IPU-Links included
+    ipu_links: int
+    host: int
+    streaming_memory: int
+
+
+@dataclass(frozen=True)
+class TileMemory:
+    """Bytes of each tile, int64[tiles], by category; estimates except for variables and exchange buffers."""
+
+    by_category: Mapping[str, Array]
+
+    @property
+    def total(self) -> Array:
+        return np.sum(list(self.by_category.values()), axis=0)
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Modelled cycles of everything an engine has run so far. Wall time stands apart and is the emulator's own."""
+
+    target: Target
+    options: Mapping[str, Any]
+    versions: Mapping[str, str]
+    total_cycles: int
+    cycles_by_kind: Mapping[str, int]
+    device_seconds: float  # total_cycles by the target's clock
+    steps: tuple[StepProfile, ...]
+    codelets: Mapping[str, CodeletProfile]
+    bytes: BytesMoved
+    memory: TileMemory
+    statistics: Mapping[str, int]
+    runs: int
+    wall_seconds: float  # what the emulator took to run, on this machine
+
+    def summary(self) -> str:
+        """The profile as text of some 30 lines."""
+        from popcore.profile.views.summary import summary
+
+        return summary(self)
+
+    def __str__(self) -> str:
+        return self.summary()
+
+
+def make_profile(executable: Executable, counts: Array, runs: int, wall_seconds: float) -> Profile:
+    """Executions times modelled costs.
+
+    Args:
+        counts: int64[instructions], how often each was executed.
+    """
+    costs = executable.costs
+    spent = costs.cycles * counts[:, None]
+    total = int(spent.sum())
+    return Profile(
+        target=executable.target,
+        options=dict(executable.options),
+        versions=_versions(),
+        total_cycles=total,
+        cycles_by_kind={kind: int(c) for kind, c in zip(KINDS, spent.sum(axis=0), strict=True)},
+        device_seconds=total / executable.target.clock_hz,
+        steps=_steps(executable, counts, spent),
+        codelets=_codelets(executable, counts),
+        bytes=BytesMoved(*(int((column * counts).sum()) for column in (costs.exchange_bytes, costs.link_bytes, costs.host_bytes, costs.remote_bytes))),
+        memory=TileMemory(executable.memory.by_category),
+        statistics=dict(executable.statistics),
+        runs=runs,
+        wall_seconds=wall_seconds,
+    )
+
+
+def _steps(executable: Executable, counts: Array, spent: Array) -> tuple[StepProfile, ...]:
+    costs = executable.costs
+    by_label = np.zeros((len(costs.labels), len(KINDS)), np.int64)
+    np.add.at(by_label, costs.label, spent)
+    executions = np.zeros(len(costs.labels), np.int64)
+    np.maximum.at(executions, costs.label, counts)  # a step may be several instructions
+    rows = [
+        StepProfile(name, int(executions[i]), int(by_label[i].sum()), dict(zip(KINDS, by_label[i].tolist(), strict=True)))
+        for i, name in enumerate(costs.labels)
+        if executions[i]
+    ]
+    return tuple(sorted(rows, key=lambda s: -s.cycles))
+
+
+def _codelets(executable: Executable, counts: Array) -> dict[str, CodeletProfile]:
+    found: dict[str, CodeletProfile] = {}
+    rows = executable.costs.worker_codelet
+    batches = executable.batches
+    for number, codelet in enumerate(executable.codelets):
+        mine = rows[rows[:, 1] == number]
+        executed = counts[mine[:, 0]]
+        vertices = int((batches[batches[:, 0] == number, 2] * batches[batches[:, 0] == number, 4]).sum())
+        found[codelet.name] = CodeletProfile(codelet.name, vertices, int((executed * mine[:, 2]).sum()), int((executed * mine[:, 3]).sum()))
+    return found
+
+
+def _versions() -> dict[str, str]:
+    made: dict[str, str] = {}
+    for name in ("popcore", "numpy", "numba", "llvmlite"):
+        try:
+            made[name] = version(name)
+        except PackageNotFoundError:  # an uninstalled checkout
+            made[name] = "not installed"
+    return made

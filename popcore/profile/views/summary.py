@@ -1,0 +1,41 @@
+"""The profile as the text that people paste."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from popcore.profile.profile import Profile
+
+STEPS_SHOWN = 8
+
+
+def summary(profile: Profile) -> str:
+    """Cycles by kind, step and codelet; memory of the fullest tile; wall time apart."""
+    target, total = profile.target, max(profile.total_cycles, 1)
+    lines = [
+        f"{target.name}: {target.num_ipus} IPU x {target.tiles_per_ipu} tiles, {target.clock_hz / 1e9:.3f} GHz",
+        f"modelled: {profile.total_cycles:,} cycles = {profile.device_seconds * 1e6:,.3f} us of device time in {profile.runs} runs",
+        "",
+        "cycles by kind",
+        *(f"  {kind:<12}{cycles:>16,} {100 * cycles / total:6.1f} %" for kind, cycles in profile.cycles_by_kind.items()),
+        "",
+        "cycles by step",
+        *(f"  {step.name[:34]:<34}{step.executions:>9,} x{step.cycles:>16,} {100 * step.cycles / total:6.1f} %" for step in profile.steps[:STEPS_SHOWN]),
+    ]
+    if len(profile.steps) > STEPS_SHOWN:
+        rest = sum(step.cycles for step in profile.steps[STEPS_SHOWN:])
+        lines.append(f"  {f'{len(profile.steps) - STEPS_SHOWN} more':<34}{'':>11}{rest:>16,} {100 * rest / total:6.1f} %")
+    if profile.codelets:
+        lines += ["", "codelets"]
+        lines += [f"  {c.name[:34]:<34}{c.vertices:>9,} vertices{c.worker_cycles:>16,} worker cycles" for c in profile.codelets.values()]
+    used = profile.memory.total
+    fullest = int(np.argmax(used))
+    parts = ", ".join(f"{name} {int(sizes[fullest]):,}" for name, sizes in profile.memory.by_category.items() if sizes[fullest])
+    lines += [
+        "",
+        f"memory: fullest is tile {fullest}, {int(used[fullest]):,} of {target.bytes_per_tile:,} B ({parts})",
+        f"moved: {profile.bytes.exchange:,} B exchange, {profile.bytes.ipu_links:,} B IPU-Links, {profile.bytes.host:,} B host, "
+        f"{profile.bytes.streaming_memory:,} B Streaming Memory",
+        f"emulator: {profile.wall_seconds * 1e3:,.1f} ms of wall time on this machine",
+    ]
+    return "\n".join(lines)

@@ -1,0 +1,55 @@
+"""Programs: what a device does, step by step. ``program.Sequence(program.Copy(a, b), program.Execute(cs))``."""
+
+from popcore.program.copies import Copy
+from popcore.program.nodes import (
+    Abort,
+    AbortOnCondition,
+    AssumeEqualAcrossReplicas,
+    Call,
+    CrossReplicaCopy,
+    CycleCount,
+    ErrorProgram,
+    Execute,
+    If,
+    PrintTensor,
+    Program,
+    Repeat,
+    RepeatWhile,
+    RepeatWhileFalse,
+    RepeatWhileTrue,
+    Sequence,
+    Switch,
+    Sync,
+    SyncType,
+    WriteUndef,
+    cycle_count,
+)
+from popcore.program.streams import StreamCallback
+from popcore.program.text import text
+
+__all__ = [
+    "Abort",
+    "AbortOnCondition",
+    "AssumeEqualAcrossReplicas",
+    "Call",
+    "Copy",
+    "CrossReplicaCopy",
+    "CycleCount",
+    "ErrorProgram",
+    "Execute",
+    "If",
+    "PrintTensor",
+    "Program",
+    "Repeat",
+    "RepeatWhile",
+    "RepeatWhileFalse",
+    "RepeatWhileTrue",
+    "Sequence",
+    "StreamCallback",
+    "Switch",
+    "Sync",
+    "SyncType",
+    "WriteUndef",
+    "cycle_count",
+    "text",
+]

@@ -1,0 +1,292 @@
+"""The host's side of streams and remote buffers: arrays with a cursor that wraps, callbacks, rows.
+
+An engine asks ``HostStreams`` for each transfer; nothing here knows tiles.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from popcore.errors import EngineError, HostTransferError, PopcoreError, StreamError, UnknownNameError
+from popcore.executable.executable import RemoteBuffer, Stream
+from popcore.types import Array, ElementType
+
+
+class StreamCallback:
+    """What a stream is connected to when the host prepares data ahead. Override what is needed.
+
+    For each transfer of a host-to-device stream the engine calls ``prefetch``, or ``fetch`` if that had
+    nothing; then the data is moved; then ``complete``; then ``prefetch`` for the transfers to come, as deep
+    as the option ``exchange.prefetchDepth`` or the stream's ``buffering_depth`` says. What was
+    prefetched when a run ends serves the next run. A device-to-host stream calls ``fetch`` and ``complete``.
+    """
+
+    def prefetch(self, buffer: Array) -> bool:
+        """Fill ``buffer`` for a transfer that is to come. Returns False if there is nothing yet."""
+        return False
+
+    def fetch(self, buffer: Array) -> None:
+        """Fill ``buffer`` for the transfer at hand; on a device-to-host stream, take what is in it."""
+        raise NotImplementedError(f"{type(self).__name__}.fetch")
+
+    def complete(self) -> None:
+        """The transfer at hand is done."""
+
+    def invalidate_prefetched(self) -> None:
+        """What was prefetched and not transferred is dropped: it will be asked for again."""
+
+
+Endpoint: TypeAlias = "Array | Callable[[Array], object] | StreamCallback"
+"""What a stream can be connected to."""
+
+
+class _Ring:
+    """An array of k transfers; each takes or fills the next one, and the first follows the last."""
+
+    def __init__(self, stream: Stream, array: Array) -> None:
+        self._n = stream.elements
+        # A view even where the array is strided: the user may change it between transfers.
+        self._flat: Any = array.reshape(-1) if array.flags.c_contiguous else array.flat
+        self._size = array.size
+        self._cursor = 0
+
+    def _next(self) -> slice:
+        here = slice(self._cursor, self._cursor + self._n)
+        self._cursor = here.stop % self._size if self._size else 0
+        return here
+
+    def fill(self, out: Array) -> None:
+        out[:] = self._flat[self._next()]
+
+    def take(self, data: Array) -> None:
+        self._flat[self._next()] = data
+
+    def drop(self) -> None:
+        """Nothing is fetched ahead."""
+
+
+class _Calls:
+    """A callback. Its buffers are its own: no callback ever sees a tile's memory."""
+
+    def __init__(self, stream: Stream, callback: StreamCallback, depth: int) -> None:
+        self._stream, self._callback, self._depth = stream, callback, depth
+        self._ahead: deque[Array] = deque()
+        self._buffer = self._new()
+
+    def _new(self) -> Array:
+        return np.zeros(self._stream.elements, self._stream.dtype.numpy)
+
+    def _prefetch(self) -> None:
+        while len(self._ahead) < self._depth:
+            buffer = self._new()
+            filled = self._callback.prefetch(buffer)
+            if not isinstance(filled, (bool, np.bool_)):
+                raise StreamError(
+                    f"the prefetch of the callback of stream {self._stream.name!r} returned {filled!r}", "return True if it filled the buffer, else False"
+                )
+            if not filled:
+                return
+            self._ahead.append(buffer)
+
+    def fill(self, out: Array) -> None:
+        if not self._ahead:
+            self._prefetch()
+        if self._ahead:
+            out[:] = self._ahead.popleft()
+        else:
+            self._callback.fetch(self._buffer)
+            out[:] = self._buffer
+        self._callback.complete()
+        self._prefetch()
+
+    def take(self, data: Array) -> None:
+        self._callback.fetch(data.copy())  # theirs to keep
+        self._callback.complete()
+
+    def drop(self) -> None:
+        if self._ahead:
+            self._ahead.clear()
+            self._callback.invalidate_prefetched()
+
+
+class _Function(StreamCallback):
+    """A plain callable as a StreamCallback."""
+
+    def __init__(self, function: Callable[[Array], object]) -> None:
+        self._function = function
+
+    def fetch(self, buffer: Array) -> None:
+        self._function(buffer)
+
+
+class HostStreams:
+    """Every stream of an engine and what it is connected to.
+
+    Args:
+        streams: By handle.
+        replicas: Of the graph. A connection made without a replica serves all of them: of an array, each
+            transfer of replica 0 takes n elements, that of replica 1 the next n, and so on.
+        prefetch_depth: How many transfers of a StreamCallback are fetched ahead; 0: none.
+    """
+
+    def __init__(self, streams: Mapping[str, Stream], replicas: int = 1, prefetch_depth: int = 1) -> None:
+        self._streams, self._replicas, self._prefetch_depth = dict(streams), replicas, prefetch_depth
+        self._connected: dict[tuple[str, int], _Ring | _Calls] = {}
+
+    def connect(self, handle: str, endpoint: Endpoint, replica: int | None = None) -> None:
+        """Connect, or connect anew: an array starts at its beginning, what an old callback prefetched is dropped.
+
+        Raises:
+            UnknownNameError: no stream has this handle.
+            StreamError: the endpoint does not fit the stream.
+        """
+        stream = self._streams.get(handle)
+        if stream is None:
+            raise unknown_handle("stream", handle, self._streams)
+        if replica is not None and replica not in range(self._replicas):
+            raise StreamError(f"stream {handle!r} is connected for replica {replica!r} of {self._replicas}", f"0 to {self._replicas - 1}")
+        connection = self._connection(stream, endpoint)
+        for each in range(self._replicas) if replica is None else (replica,):
+            old = self._connected.get((handle, each))
+            self._connected[handle, each] = connection
+            if old is not None:
+                old.drop()
+
+    def _connection(self, stream: Stream, endpoint: Any) -> _Ring | _Calls:
+        if isinstance(endpoint, np.ndarray):
+            _check_ring(stream, endpoint)
+            return _Ring(stream, endpoint)
+        if isinstance(endpoint, StreamCallback):
+            depth = max(self._prefetch_depth, stream.buffering_depth) if self._prefetch_depth else 0
+            return _Calls(stream, endpoint, depth)
+        if callable(endpoint):
+            return _Calls(stream, _Function(endpoint), 0)
+        raise StreamError(
+            f"stream {stream.name!r} is connected to {type(endpoint).__name__}, neither array nor callable", f"np.array(..., {stream.dtype.numpy.name!r})"
+        )
+
+    def require(self, handles: Mapping[str, Any]) -> None:
+        """Raises StreamError if one of ``handles`` is not connected for every replica; call it before a run."""
+        for handle in handles:
+            for replica in range(self._replicas):
+                self._of(handle, replica)
+
+    def fill(self, handle: str, replica: int, out: Array) -> None:
+        """One transfer to the device: fill ``out``, a 1-D array of the stream's elements.
+
+        What the callback raises arrives unchanged.
+        """
+        self._of(handle, replica).fill(out)
+
+    def take(self, handle: str, replica: int, data: Array) -> None:
+        """One transfer from the device: hand ``data`` over, a 1-D array of the stream's elements."""
+        self._of(handle, replica).take(data)
+
+    def invalidate(self) -> None:
+        """Drop everything prefetched: the device is loaded anew."""
+        for connection in dict.fromkeys(self._connected.values()):
+            connection.drop()
+
+    def _of(self, handle: str, replica: int) -> _Ring | _Calls:
+        found = self._connected.get((handle, replica))
+        if found is None:
+            where = f" for replica {replica}" if self._replicas > 1 else ""
+            raise StreamError(f"stream {handle!r} is used by the program and connected to nothing{where}", f"engine.connect_stream({handle!r}, ...)")
+        return found
+
+
+def _check_ring(stream: Stream, array: Array) -> None:
+    name, wanted = stream.name, stream.dtype.numpy
+    if array.dtype != wanted:
+        raise StreamError(
+            f"stream {name!r} moves {stream.dtype.__name__} ({wanted.name}), the array connected to it holds {array.dtype.name}",
+            f"array.astype({wanted.name!r})",
+        )
+    if array.size % stream.elements if stream.elements else array.size:
+        raise StreamError(
+            f"stream {name!r} moves {stream.elements:,} elements at a time, the array of shape {array.shape} connected to it has {array.size:,}",
+            f"a multiple of {stream.elements:,} elements",
+        )
+    if stream.elements and not array.size:
+        raise StreamError(f"stream {name!r} moves {stream.elements:,} elements at a time, the array connected to it is empty", "connect at least one transfer")
+    if not stream.to_device and not array.flags.writeable:
+        raise StreamError(f"stream {name!r} writes to the array connected to it, which is read-only", "connect a copy of it")
+
+
+class RemoteRows:
+    """The rows of one remote buffer, on every replica; zero at first."""
+
+    def __init__(self, remote: RemoteBuffer, replicas: int = 1) -> None:
+        self.remote = remote
+        self.data = np.zeros((replicas, remote.repeats, remote.elements), remote.dtype.numpy)
+
+    def check_rows(self, rows: Array) -> Array:
+        """``rows`` as int64.
+
+        Raises:
+            EngineError: one of them does not exist.
+        """
+        wide = np.asarray(rows).astype(np.int64).reshape(-1)
+        for row in wide[(wide < 0) | (wide >= self.remote.repeats)][:1]:
+            raise EngineError(f"row {row} of remote buffer {self.remote.name!r}: it has {self.remote.repeats:,} rows", f"0 to {self.remote.repeats - 1}")
+        return wide
+
+    def read(self, replica: int, rows: Array) -> Array:
+        """The named rows, one after another, 1-D."""
+        return self.data[replica, self.check_rows(rows)].reshape(-1)
+
+    def write(self, replica: int, rows: Array, values: Array) -> None:
+        """Write rows in order; of a row named twice the last one stays."""
+        wide = self.check_rows(rows)
+        for row, part in zip(wide, values.reshape(wide.size, self.remote.elements), strict=True):
+            self.data[replica, row] = part
+
+
+def as_host_array(what: str, dtype: ElementType, shape: tuple[int, ...], values: Any, replicas: int = 1) -> Array:
+    """``values`` as an array of shape ``(replicas, *shape)``, for a host write.
+
+    Arrays must have the element type and the shape, be flat with as many elements, or have a leading dimension
+    of ``replicas``; without one, every replica gets the same. Python numbers and lists take the element type.
+
+    Raises:
+        HostTransferError: they do not fit; both element types or both shapes are named.
+    """
+    array = values if isinstance(values, np.ndarray) else _from_plain(what, dtype, values)
+    if array.dtype != dtype.numpy:
+        raise HostTransferError(
+            f"{what} has element type {dtype.__name__} ({dtype.numpy.name}), the host's array has {array.dtype.name}", f"array.astype({dtype.numpy.name!r})"
+        )
+    count = int(np.prod(shape, dtype=np.int64))
+    if array.shape in (shape, (count,)):
+        return np.broadcast_to(array.reshape(shape), (replicas, *shape))
+    if array.shape in ((replicas, *shape), (replicas, count)):
+        return array.reshape((replicas, *shape))
+    each = f" or {(replicas, *shape)}" if replicas > 1 else ""
+    raise HostTransferError(f"{what} has shape {shape}{each}, the host's array has {array.shape}", "pass an array of the tensor's shape, or a flat one")
+
+
+def _from_plain(what: str, dtype: ElementType, values: Any) -> Array:
+    """Lists and numbers: only where the element type holds every value."""
+    try:
+        plain = np.asarray(values)
+        numbers = plain.dtype.kind in "iufb" or plain.size == 0
+        made = plain.astype(dtype.numpy) if numbers else plain
+    except (TypeError, ValueError) as error:
+        raise HostTransferError(
+            f"{what} has element type {dtype.__name__}, the host's data is no array: {error}", f"np.array(..., {dtype.numpy.name!r})"
+        ) from None
+    if not numbers or (not dtype.is_floating and not np.array_equal(made, plain)):
+        raise HostTransferError(f"{what} has element type {dtype.__name__}, which cannot hold the host's {plain.dtype.name} values", "pass values it can hold")
+    return made
+
+
+def unknown_handle(kind: str, handle: Any, known: Mapping[str, Any]) -> PopcoreError:
+    """The error for a handle that the graph did not declare, with near ones."""
+    near = difflib.get_close_matches(str(handle), known, n=3, cutoff=0.5)
+    hint = " or ".join(map(repr, near)) if near else "one of " + ", ".join(map(repr, known)) if known else "declare it on the graph before the engine is made"
+    return UnknownNameError(f"the graph declares no {kind} {handle!r}", hint)
