@@ -1,0 +1,1 @@
+"""Benchmarks: wall time of this machine. ``python -m bench --help``."""

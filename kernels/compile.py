@@ -19,7 +19,8 @@ from popcore.kernels.faults import Fault, context_type
 from popcore.kernels.frontend import MixedTypes, Pipeline, contexts, flags
 from popcore.kernels.mathlib import PREFIX
 from popcore.kernels.operation import I8, I32, I64, STUBS, state
-from popcore.kernels.selftype import TABLES, MatrixType, PlaceType, SelfType, VectorType, load_word, made
+from popcore.kernels.selftype import MatrixType, PlaceType, SelfType, VectorType, load_word, made
+from popcore.kernels.table import Table
 
 _CODES = {"float": "float", "half": "half", "bool": "bool", "quarter": "u8"}
 _FASTMATH = ("reassoc", "nsz", "arcp", "contract", "afn")
@@ -84,7 +85,7 @@ class _Unit:
     def _python(self, function):
         names = {name: STUBS[name.removeprefix("_pc_")] for name in function.operations}
         names.update({name: self.stubs[index] for name, index in function.calls.items()})
-        names.update(function.constants)
+        names.update({name: Table(v) if isinstance(v, np.ndarray) else v for name, v in function.constants.items()})
         return python_types.FunctionType(function.code, {"range": range, "_pc_Fault": Fault, "__name__": "codelet", **names}, function.name)
 
     def _stub(self, index):
@@ -99,7 +100,10 @@ class _Unit:
 
             def generic(self, args, kws):
                 plain = tuple(types.unliteral(a) for a in args)
-                result = unit.compile(index, plain)
+                try:
+                    result = unit.compile(index, plain)
+                except errors.NumbaError as error:  # left to Numba it would be reported at the call
+                    raise _user_error(unit.lowered, error) from error
                 if (index, plain) not in tokens:
                     tokens[index, plain] = token = (stub, plain)
                     unit.target.insert_user_function(token, result.fndesc, [result.library])
@@ -172,7 +176,6 @@ def _vertex(unit, builder, base, rows, at):
             elif isinstance(view, MatrixType):
                 members["count"], members["columns"] = following(), following()
         setattr(proxy, f"field_{name}", made(unit.target, builder, view, **members))
-    assert TABLES not in names or unit.lowered.codelet.fields
     return proxy._getvalue()
 
 
@@ -246,6 +249,3 @@ def emit_object(module) -> bytes:
             function.name = function.name.removeprefix(PREFIX)
     made_bytes: bytes = target_machine().emit_object(module)
     return made_bytes
-
-
-assert np.dtype(np.float32).itemsize == 4

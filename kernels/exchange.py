@@ -6,7 +6,7 @@ Offsets are 32-bit words: half the table to read. See ``popcore.executable.opcod
 
 from popcore.kernels import status as s
 from popcore.kernels.native import (
-    copy1, copy2, copy4, copy8, copy16, copy32, copy64, copy_bytes, fence, load32u, load64, part, stream64,
+    copy1, copy2, copy4, copy8, copy16, copy32, copy64, copy_bytes, fence, load32u, load64, part, prefetch, stream64,
 )  # fmt: skip
 
 WORDS, SPANS = 0, 1  # kinds of groups; the third is strided
@@ -62,17 +62,22 @@ def copy_any(target, source, words):
 
 
 @part
-def copy_streaming(target, source, words):
-    """Store around the caches; only worth it when the whole group is larger than they are. 64 words at least."""
-    ahead = (-target & LINE) >> 2
-    copy_any(target, source, ahead)
-    target += ahead << 2
-    source += ahead << 2
-    words -= ahead
+def copy_streaming(target, source, words, next_source):
+    """Store around the caches, and fetch what comes next; only worth it when a group is larger than the caches. 64 words at least."""
+    first = (-target & LINE) >> 2
+    copy_any(target, source, first)
+    target += first << 2
+    source += first << 2
+    words -= first
     while words >= 64:
+        prefetch(next_source)
+        prefetch(next_source + 64)
+        prefetch(next_source + 128)
+        prefetch(next_source + 192)
         stream64(target, source)
         target += 256
         source += 256
+        next_source += 256
         words -= 64
     copy_any(target, source, words)
     return 0
@@ -91,19 +96,32 @@ def copy_pairs(memory, words, begin, end, width, streaming):
             copy4(target_of(memory, words, i), source_of(memory, words, i))
     elif width == 8:
         for i in range(begin, end):
+            ahead = source_of(memory, words, min(i + 16, end - 1))
+            prefetch(ahead)
             copy8(target_of(memory, words, i), source_of(memory, words, i))
     elif width == 16:
         for i in range(begin, end):
+            ahead = source_of(memory, words, min(i + 16, end - 1))
+            prefetch(ahead)
             copy16(target_of(memory, words, i), source_of(memory, words, i))
     elif width == 32:
         for i in range(begin, end):
+            ahead = source_of(memory, words, min(i + 8, end - 1))
+            prefetch(ahead)
+            prefetch(ahead + 64)
             copy32(target_of(memory, words, i), source_of(memory, words, i))
     elif width == 64:
         for i in range(begin, end):
+            ahead = source_of(memory, words, min(i + 4, end - 1))
+            prefetch(ahead)
+            prefetch(ahead + 64)
+            prefetch(ahead + 128)
+            prefetch(ahead + 192)
             copy64(target_of(memory, words, i), source_of(memory, words, i))
     elif streaming:
         for i in range(begin, end):
-            copy_streaming(target_of(memory, words, i), source_of(memory, words, i), width)
+            ahead = source_of(memory, words, min(i + 1, end - 1))
+            copy_streaming(target_of(memory, words, i), source_of(memory, words, i), width, ahead)
         fence()
     elif width < 512:
         for i in range(begin, end):
@@ -151,7 +169,7 @@ def copy_strided(memory, group, begin, end):
                 to += target_step
         elif streaming:
             for _ in range(inner):
-                copy_streaming(to, from_, width)
+                copy_streaming(to, from_, width, from_ + source_step)
                 from_ += source_step
                 to += target_step
         elif width < 512:

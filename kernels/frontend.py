@@ -23,6 +23,17 @@ class TileTyping(typing.BaseContext):
     def load_additional_registries(self):
         self.install_registry(typing_registry)
 
+    def unify_pairs(self, first, second):
+        """Types are never mixed: the first stays, and ``OneTypeEach`` finds the variable and its lines afterwards."""
+        if first in (types.undefined, types.unknown):
+            return second
+        if second in (types.undefined, types.unknown) or first == second:
+            return first
+        first, second = types.unliteral(first), types.unliteral(second)
+        if isinstance(first, ViewType):
+            return first.unify(self, second) or first
+        return first
+
 
 class TileTarget(cpu.CPUContext):
     """Lowerings of the dialect. Allocates nothing, so it has no run-time system."""
@@ -83,7 +94,7 @@ class OneTypeEach(AnalysisPass):
         for value in node.value.incoming_values:
             if value is not ir.UNDEFINED:
                 found.setdefault(types.unliteral(state.typemap[value.name]), value)
-        if len(found) > 1 and not isinstance(target, ViewType):
+        if len(found) > 1 and not all(_same_views(ty, target) for ty in found):
             (one, at), (other, at2), *_ = sorted(found.items(), key=lambda item: item[1].loc.line)
             variable = _user_name(node.target.name)
             raise MixedTypes(
@@ -93,12 +104,19 @@ class OneTypeEach(AnalysisPass):
     def _check_returns(self, state):
         found = {}
         for block in state.func_ir.blocks.values():
-            if isinstance(block.terminator, ir.Return):
-                found.setdefault(types.unliteral(state.typemap[block.terminator.value.name]), block.terminator)
-        kinds = [k for k in found if not isinstance(k, ViewType)]
-        if len(kinds) > 1:
+            for node in block.find_insts(ir.Assign):  # Numba casts what is returned just before it returns it
+                if isinstance(node.value, ir.Expr) and node.value.op == "cast":
+                    found.setdefault(types.unliteral(state.typemap[node.value.value.name]), node)
+        kinds = list(found)
+        if len(kinds) > 1 and not all(_same_views(k, kinds[0]) for k in kinds):
             names = " and ".join(name_of(k) if k != types.none else "nothing" for k in kinds)
             raise MixedTypes(f"the function returns {names}", loc=found[kinds[-1]].loc)
+
+
+
+def _same_views(one, other):
+    """Whether both are views of the same kind, so that a variable may be either."""
+    return isinstance(one, ViewType) and type(one) is type(other) and one.code == other.code
 
 
 def _user_name(name):

@@ -72,6 +72,8 @@ def _add_function(library, function: Callable[..., int], symbol: str) -> None:
     builder.ret(value)
     library.add_ir_module(module)
     library._final_module.link_in(result.library._final_module, preserve=True)
+    for needed in result.library._linking_libraries:  # what Numba compiled for it: ``min`` of two integers is a function
+        library._final_module.link_in(needed._get_module_for_linking(), preserve=True)
 
 
 @global_compiler_lock
@@ -97,6 +99,9 @@ def compile_object(functions: dict[str, Callable[..., int]]) -> bytes:
         if not each.is_declaration and each.name not in functions:
             each.linkage = "internal"
     library._optimize_final_module()
+    missing = [f.name for f in module.functions if f.is_declaration and not f.name.startswith("llvm.")]
+    if missing:
+        raise RuntimeError(f"{', '.join(functions)}: machine code may not call {', '.join(missing)}")
     return cpu_target.target_context.codegen()._tm.emit_object(module)
 
 
@@ -175,6 +180,20 @@ copy16 = _copier(16)
 copy32 = _copier(32)
 copy64 = _copier(64)
 stream64 = _copier(64, streaming=True)
+
+
+@intrinsic
+def prefetch(typing_context, address):
+    """Begin to fetch the cache line at an address that will be read soon."""
+
+    def generate(context, builder, signature, arguments):
+        name, pointer = "llvm.prefetch.p0", I8.as_pointer()
+        kind = ir.FunctionType(ir.VoidType(), [pointer, I32, I32, I32])
+        function = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
+        builder.call(function, [_pointer(builder, arguments[0], I8), ir.Constant(I32, 0), ir.Constant(I32, 3), ir.Constant(I32, 1)])
+        return context.get_dummy_value()
+
+    return types.void(types.int64), generate
 
 
 @intrinsic

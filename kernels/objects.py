@@ -21,6 +21,7 @@ import llvmlite.binding as llvm
 
 MAGIC = b"popcore object 1\n"
 DIGEST_BYTES = 32
+_NATIVE = {"linux": b"\x7fELF", "darwin": b"\xcf\xfa\xed\xfe"}
 
 
 class LoadError(Exception):
@@ -124,6 +125,8 @@ class _Loader:
         self.addresses: dict[tuple[str, str], int] = {}
 
     def load(self, body: bytes, symbols: Iterable[str]) -> list[int]:
+        if not body.startswith(_NATIVE.get(sys.platform, b"")):  # LLVM would crash
+            raise LoadError(f"{len(body):,} bytes that are no object file of this system")
         try:
             self.engine.add_object_file(llvm.ObjectFileRef.from_data(body))
             self.engine.finalize_object()

@@ -179,10 +179,3 @@ def load_word(builder, table, index, others=()):
         tag(builder, loaded, Scope(TABLES, others))
     return builder.sext(loaded, I64)
 
-
-def constant_table(builder, code, array):
-    """A read-only table of numbers that stands beside the code: its address."""
-    module, stored = builder.module, STORED[code]
-    data = ir.Constant(ir.ArrayType(stored, len(array)), [stored(v) for v in array.tolist()])
-    table = cgutils.global_constant(builder, f"popcore.table.{len(module.globals)}", data)
-    return builder.bitcast(table, POINTER)

@@ -34,11 +34,10 @@ from popcore.types import (
 
 if TYPE_CHECKING:
     from popcore import program
-    from popcore.compiler.options import options
-    from popcore.compiler.pipeline import compile_graph
+    from popcore.compiler import compile_graph, options
     from popcore.engine.engine import Engine
-    from popcore.executable.executable import Executable
-    from popcore.graph import CloneMethod, Graph, Tensor
+    from popcore.executable import Executable
+    from popcore.graph import CloneMethod, Graph, PopcoreWarning, Tensor, concat
     from popcore.ops import poputil
     from popcore.reference import ReferenceEngine
 
@@ -72,6 +71,7 @@ __all__ = [
     "Matrix",
     "MultiVertex",
     "Output",
+    "PopcoreWarning",
     "ReferenceEngine",
     "Target",
     "Tensor",
@@ -79,6 +79,7 @@ __all__ = [
     "VectorList",
     "Vertex",
     "compile_graph",
+    "concat",
     "errors",
     "options",
     "poputil",
@@ -90,12 +91,14 @@ _MODULES = {"poputil": "popcore.ops.poputil", "program": "popcore.program"}
 _HOMES = {
     "CloneMethod": "popcore.graph",
     "Engine": "popcore.engine.engine",
-    "Executable": "popcore.executable.executable",
+    "Executable": "popcore.executable",
     "Graph": "popcore.graph",
+    "PopcoreWarning": "popcore.graph",
     "ReferenceEngine": "popcore.reference",
     "Tensor": "popcore.graph",
-    "compile_graph": "popcore.compiler.pipeline",
-    "options": "popcore.compiler.options",
+    "compile_graph": "popcore.compiler",
+    "concat": "popcore.graph",
+    "options": "popcore.compiler",
 }
 
 

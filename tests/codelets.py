@@ -1,125 +1,100 @@
-"""A few codelets that tests share: every field shape, several element types, state, several workers."""
+"""Codelets that several tests use, so that each is compiled once."""
 
-from typing import Generic, TypeVar
-
-from popcore import BOOL, FLOAT, HALF, INT, UNSIGNED_CHAR, UNSIGNED_INT, InOut, Input, Matrix, MultiVertex, Output, Vector, VectorList, Vertex
-
-T = TypeVar("T")
+from popcore import FLOAT, HALF, INT, InOut, Input, Matrix, MultiVertex, Output, Vector, VectorList, Vertex
 
 
-class AddTo(Vertex, Generic[T]):
-    """y += x, element by element; the shorter one decides."""
+class Axpy(Vertex):
+    """x += k * y"""
 
-    x: Input[Vector[T]]
-    y: InOut[Vector[T]]
+    x: InOut[Vector[FLOAT]]
+    y: Input[Vector[FLOAT]]
+    k: Input[FLOAT]
 
     def compute(self):
-        for i in range(min(len(self.x), len(self.y))):
-            self.y[i] = self.y[i] + self.x[i]
+        for i in range(len(self.x)):
+            self.x[i] += self.k * self.y[i]
 
 
-class Scale(Vertex):
-    """out = k * x, in HALF."""
+class CopyVector(Vertex):
+    """dst = src"""
 
-    x: Input[Vector[HALF]]
-    k: Input[HALF]
-    out: Output[Vector[HALF]]
-
-    def compute(self):
-        for i in range(len(self.out)):
-            self.out[i] = self.k * self.x[i] + HALF(0.1)
-
-
-class Dot(Vertex):
-    """A FLOAT accumulator over HALF and FLOAT."""
-
-    a: Input[Vector[FLOAT]]
-    b: Input[Vector[HALF]]
-    out: Output[FLOAT]
+    src: Input[Vector[FLOAT]]
+    dst: Output[Vector[FLOAT]]
 
     def compute(self):
-        total = 0.0
-        for i in range(min(len(self.a), len(self.b))):
-            total += self.a[i] * self.b[i]
-        self.out = total
-
-
-class Transpose(Vertex):
-    """A matrix into another, the other way round."""
-
-    m: Input[Matrix[INT]]
-    out: Output[Matrix[INT]]
-
-    def compute(self):
-        rows, columns = self.m.shape
-        for r in range(rows):
-            for c in range(columns):
-                self.out[c, r] = self.m[r, c] * 3 - r
-
-
-class RowSums(Vertex):
-    """Sums of vectors of different lengths."""
-
-    rows: Input[VectorList[INT]]
-    sums: Output[Vector[INT]]
-
-    def compute(self):
-        for r in range(len(self.rows)):
-            total = 0
-            for i in range(len(self.rows[r])):
-                total += self.rows[r][i]
-            self.sums[r] = total
-
-
-class Counter(Vertex):
-    """Counts its own calls in state, and adds them to what it is connected to."""
-
-    x: InOut[UNSIGNED_INT]
-    calls: INT
-
-    def compute(self):
-        self.calls += 1
-        self.x += self.calls
+        for i in range(len(self.dst)):
+            self.dst[i] = self.src[i]
 
 
 class Increment(Vertex):
-    """x += 1, wrapping in 8 bits."""
+    """x += 1"""
 
-    x: InOut[Vector[UNSIGNED_CHAR]]
+    x: InOut[Vector[INT]]
 
     def compute(self):
         for i in range(len(self.x)):
             self.x[i] += 1
 
 
-class Below(Vertex):
-    """flag = x < limit"""
+class SumRows(Vertex):
+    """out = the sum of all rows, and how often this vertex ran"""
 
-    x: Input[INT]
-    limit: Input[INT]
-    flag: Output[BOOL]
+    rows: Input[VectorList[FLOAT]]
+    out: Output[FLOAT]
+    calls: INT
 
     def compute(self):
-        self.flag = self.x < self.limit
+        total = 0.0
+        for row in self.rows:
+            for value in row:
+                total += value
+        self.calls += 1
+        self.out = total + self.calls
 
 
-class Strided(MultiVertex):
-    """Six workers, each every sixth element."""
+class ScaleMatrix(Vertex):
+    """m *= k, in half"""
 
-    x: Input[Vector[FLOAT]]
-    out: Output[Vector[FLOAT]]
+    m: InOut[Matrix[HALF]]
+    k: Input[FLOAT]
+
+    def compute(self):
+        rows, columns = self.m.shape
+        for r in range(rows):
+            for c in range(columns):
+                self.m[r, c] = HALF(self.k) * self.m[r, c]
+
+
+class Spread(MultiVertex):
+    """All workers share one vector: x[i] += i"""
+
+    x: InOut[Vector[FLOAT]]
 
     def compute(self, worker):
-        for i in range(worker, len(self.out), 6):
-            self.out[i] = self.x[i] * 0.1 + 1.0 / (i + 1)
+        for i in range(worker, len(self.x), 6):
+            self.x[i] += i
 
 
-class Checked(Vertex):
-    """Prints what it sees, and raises above a limit."""
+class Check(Vertex):
+    """Raises where x is negative; prints where it is large."""
 
-    x: Input[INT]
+    x: Input[Vector[FLOAT]]
 
     def compute(self):
-        print("x is", self.x)
-        if self.x > 9:
-            raise ValueError("too much", self.x)
+        for i in range(len(self.x)):
+            if self.x[i] < 0.0:
+                raise ValueError("negative", i, self.x[i])
+            if self.x[i] > 100.0:
+                print("large", i, self.x[i])
+
+
+class Timed(Vertex):
+    """Says itself what it costs."""
+
+    x: InOut[Vector[FLOAT]]
+
+    def compute(self):
+        self.x[0] = 1.0
+
+    def cycles(self):
+        return 10 + 2 * len(self.x)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import mmap
+import platform
+import sys
 from types import TracebackType
 
 import numpy as np
@@ -35,6 +37,13 @@ class Arena:
             self.memory = _zeros(size)
         self.address: int = self.memory.ctypes.data
 
+    def clear(self) -> None:
+        """Zero everything. Costs: only what was touched; the pages go back to the system where that is possible."""
+        if self._map is not None and hasattr(mmap, "MADV_DONTNEED"):
+            self._map.madvise(mmap.MADV_DONTNEED)  # private and anonymous: reads zero afterwards
+        else:
+            self.memory[:] = 0
+
     def write_initial(self, initial: Array, content: Array) -> None:
         """Put initial values in place: rows of ``initial`` are (arena byte, byte of ``content``, length)."""
         memory = self.memory
@@ -59,14 +68,20 @@ class Arena:
 
 
 def _map(size: int) -> mmap.mmap:
-    no_reserve = mmap.MAP_NORESERVE  # type: ignore[attr-defined,unused-ignore]  # not on every system: the caller copes
-    made = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | no_reserve, prot=mmap.PROT_READ | mmap.PROT_WRITE)
+    made = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _no_reserve(), prot=mmap.PROT_READ | mmap.PROT_WRITE)
     if size >= _HUGE_BYTES and hasattr(mmap, "MADV_HUGEPAGE"):
         try:
             made.madvise(mmap.MADV_HUGEPAGE)
         except OSError:
             return made  # a kernel without large pages
     return made
+
+
+def _no_reserve() -> int:
+    """The flag for address space that nothing stands behind; 0 where there is none, and large arenas may then be refused."""
+    if (known := getattr(mmap, "MAP_NORESERVE", None)) is not None:  # Python 3.13 and later
+        return int(known)
+    return 0x4000 if sys.platform == "linux" and platform.machine() in ("x86_64", "aarch64", "riscv64") else 0
 
 
 def _zeros(size: int) -> Array:

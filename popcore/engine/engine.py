@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import sys
 import time
@@ -19,6 +20,7 @@ from popcore.engine.outcome import Outcome
 from popcore.engine.walk import walk_counts
 from popcore.errors import EngineError, GraphError
 from popcore.executable import Executable
+from popcore.executable.opcodes import Phase, PhaseFlag
 from popcore.graph import Graph
 from popcore.profile import Profile, make_profile
 from popcore.program import Program
@@ -69,7 +71,8 @@ class Engine:
         self._counts = np.zeros(len(self.executable.code), np.int64)
         if self._computes:
             threads = int(resolved["engine.threads"]) or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-            self._image = Image(self.executable, self._arena, threads, interpret=os.environ.get("POPCORE_INTERPRET", "") not in ("", "0"))
+            linked = self.executable if resolved["engine.fuseTiles"] else _without_fusion(self.executable)
+            self._image = Image(linked, self._arena, threads, interpret=os.environ.get("POPCORE_INTERPRET", "") not in ("", "0"))
             self._counts = self._image.counts
             self.load()
 
@@ -205,6 +208,12 @@ class Engine:
 
     def _cycles_so_far(self) -> int:
         return int((self.executable.costs.cycles.sum(axis=1) * self._counts).sum())
+
+
+def _without_fusion(executable: Executable) -> Executable:
+    phases = executable.phases.copy()
+    phases[:, Phase.FLAGS] &= ~PhaseFlag.FUSABLE
+    return dataclasses.replace(executable, phases=phases)
 
 
 def _executable(graph: Any, programs: Any, options: Mapping[str, Any] | None) -> Executable:

@@ -19,7 +19,7 @@ def walk_counts(executable: Executable, program: int) -> Array:
     counts = np.zeros(len(executable.code), np.int64)
     rows = executable.code.tolist()
     pending = {int(executable.entries[program]): 1}
-    while pending:  # subroutines lie behind their first caller, so that the lowest waits for no other
+    while pending:  # lowest first: callers mostly lie before what they call, so that calls add up before a body is walked
         entry = min(pending)
         for callee, times in _walk_one(executable, rows, entry, pending.pop(entry), counts).items():
             pending[callee] = pending.get(callee, 0) + times

@@ -37,7 +37,7 @@ def _checks(e: Executable) -> list[tuple[str, bool]]:
         ("groups", e.groups, "int64", 12), ("words", e.words, "uint32", None), ("spans", e.spans, "int64", 3), ("batches", e.batches, "int64", 8),
         ("tiles", e.tiles, "int32", None), ("rows", e.rows, "int32", None), ("initial", e.initial, "int64", 3), ("initial_bytes", e.initial_bytes, "uint8", None),
         ("tile_base", e.memory.tile_base, "int64", None), ("tile_bytes", e.memory.tile_bytes, "int64", None),
-        ("cycles", e.costs.cycles, "int64", 5), ("labels", e.costs.label, "int32", None), ("worker cycles", e.costs.worker_codelet, "int64", 4),
+        ("cycles", e.costs.cycles, "int64", 5), ("labels", e.costs.label, "int32", None), ("heads", e.costs.head, "bool", None), ("worker cycles", e.costs.worker_codelet, "int64", 4),
     )  # fmt: skip
     found = [(f"table {name} has the wrong shape or type", _shape(array, kind, columns)) for name, array, kind, columns in tables]
     if not all(fine for _, fine in found):
@@ -171,7 +171,7 @@ def _batch_fits(e: Executable, number: int) -> bool:
 
 def _check_costs(e: Executable) -> list[tuple[str, bool]]:
     costs, count = e.costs, len(e.code)
-    columns = (costs.cycles, costs.link_bytes, costs.exchange_bytes, costs.host_bytes, costs.remote_bytes, costs.label)
+    columns = (costs.cycles, costs.link_bytes, costs.exchange_bytes, costs.host_bytes, costs.remote_bytes, costs.label, costs.head)
     rows = costs.worker_codelet
     return [
         ("the costs do not match the code", all(len(column) == count for column in columns)),

@@ -79,6 +79,7 @@ class Costs:
     remote_bytes: Array  # int64[n]: bytes to and from Streaming Memory
     labels: tuple[str, ...]  # names of steps
     label: Array  # int32[n]: index into labels
+    head: Array  # bool[n]: the one instruction of its step by which executions are counted
     worker_codelet: Array  # int64[k, 4]: instruction, codelet, vertices, cycles summed over their workers
 
 

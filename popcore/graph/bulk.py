@@ -63,6 +63,8 @@ def add_many(group: VertexGroup, connections: Mapping[str, Any], tiles: Array, c
 def checked_tiles(tiles: Any, num_tiles: int, what: str) -> Array:
     """Raises: TileMappingError, naming the first tile that the target does not have."""
     made = np.asarray(tiles)
+    if not made.size:
+        made = made.astype(np.int32)
     if made.ndim != 1 or made.dtype.kind not in "iu":
         raise TileMappingError(f"tiles of {what}: {made.dtype} of shape {made.shape}", "a one-dimensional array of whole numbers")
     bad = (made < 0) | (made >= num_tiles)
@@ -100,7 +102,7 @@ def _one_each(column: Column, t: Tensor, n: int) -> _Entries:
         if column.rank == 0:
             return _Entries(t.regions().element_ids())
         return _slow(column, [t[i] for i in range(n)])
-    ids = t.variable.base + t.offset + t.strides[0] * np.arange(n, dtype=np.int64)
+    ids = t.variable.base + (t.offset + t.strides[0] * np.arange(n, dtype=np.int64) if t.num_elements else np.zeros(n, np.int64))
     if column.rank == 0:
         return _Entries(ids)
     row = t[0] if n else t
@@ -130,8 +132,8 @@ def _ranges(column: Column, what: tuple[Any, ...], n: int, where: str, group: Ve
             f"{where}: vertex {i} is given elements [{start[i]}, {start[i] + length[i]}) of {tensor!r}, which has {tensor.num_elements}",
             "ranges within the flattened tensor",
         )
-    if tensor.variable is not None and tensor.simple is not None:
-        return _Entries(tensor.variable.base + tensor.offset + start, length, rows)
+    if tensor.variable is not None and (simple := tensor.simple) is not None:
+        return _Entries(tensor.variable.base + simple[1] + start, length, rows)
     return _ranges_of_runs(column, tensor, start, length, rows)
 
 
@@ -139,7 +141,8 @@ def _ranges_of_runs(column: Column, tensor: Tensor, start: Array, length: Array,
     flat = tensor.flatten()
     if not flat.num_elements:
         return _Entries(np.full(start.size, flat.variables()[0].base), length, rows)
-    ids, _, owner = flat.regions().pieces(start, np.maximum(length, 1) if not np.all(length) else length)
+    # a vertex that gets no element has to begin somewhere
+    ids, _, owner = flat.regions().pieces(np.minimum(start, flat.num_elements - 1), np.maximum(length, 1))
     head = np.flatnonzero(np.diff(owner, prepend=-1))
     split = np.diff(np.append(head, owner.size)) > 1
     first = np.where(split, EXTRA, ids[head])

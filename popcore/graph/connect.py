@@ -133,7 +133,7 @@ def _equal_rows(tensor: Tensor) -> tuple[int, int, int, int] | None:
     """(first id, elements of a row, rows, stride) of a rank-2 view whose rows are each one run."""
     if tensor.variable is None or (tensor.shape[1] > 1 and tensor.strides[1] != 1):
         return None
-    return tensor.variable.base + tensor.offset, tensor.shape[1], tensor.shape[0], tensor.strides[0]
+    return tensor.variable.base + (tensor.offset if tensor.num_elements else 0), tensor.shape[1], tensor.shape[0], tensor.strides[0]
 
 
 def _connect_list(column: Column, index: int, parts: Sequence[Tensor], home: Variables, label: Label) -> None:

@@ -94,7 +94,7 @@ class Regions:
     def _run_at(self, place: Array) -> Array:
         width = int(self.length[0])
         if self.numel == width * len(self) and np.all(self.length == width):
-            return place if width == 1 else place // width
+            return np.asarray(place // width)
         found: Array = np.searchsorted(self.ends, place, "right")
         return found
 

@@ -17,7 +17,7 @@ from popcore.errors import ElementTypeError, ShapeError
 from popcore.graph import views
 from popcore.graph.regions import Regions, affine_regions, any_overlap, one_run
 from popcore.graph.variable import Variable, Variables
-from popcore.types import DTypeLike, ElementType, as_element_type
+from popcore.types import Array, DTypeLike, ElementType, as_element_type
 
 Shape = tuple[int, ...]
 
@@ -81,17 +81,17 @@ class Tensor:
 
     @property
     def simple(self) -> tuple[int, int, int] | None:
-        """(variable's id, first element, elements) where this is one run of neighbours, else None."""
+        """(variable's id, first element, elements) where this is one run of neighbours or empty, else None."""
         variable = self.variable
         if variable is None:
             return None
         step = 1
         for n, stride in zip(reversed(self.shape), reversed(self.strides), strict=True):
             if n == 0:
-                return variable.id, self.offset, 0
+                return variable.id, 0, 0
             if n != 1:
                 if stride != step:
-                    return (variable.id, self.offset, 0) if 0 in self.shape else None
+                    return (variable.id, 0, 0) if 0 in self.shape else None
                 step *= n
         return variable.id, self.offset, step
 
@@ -412,6 +412,18 @@ class Tensor:
         if spread.variable is None:
             return self._reordered(dim + 1, lambda a: np.repeat(a, scale, axis=dim))
         return spread.broadcast(scale, dim + 1).flatten(dim, dim + 2)
+
+    def select(self, places: Array) -> Tensor:
+        """Elements of the flattened view, in the order of ``places``, int[n]; a vector. Costs: linear in n."""
+        first = np.asarray(places, np.int64)
+        bad = first[(first < 0) | (first >= self.num_elements)]
+        if first.ndim != 1 or bad.size:
+            raise ShapeError(
+                f"select of {self!r}: {f'element {bad[0]}' if bad.size else f'places of shape {first.shape}'}", f"a vector of 0 to {self.num_elements - 1}"
+            )
+        if not first.size:
+            return self._runs(one_run(0, 0), (0,))
+        return self._runs(self.regions().select(first, np.ones(first.size, np.int64)), (first.size,))
 
     def reinterpret(self, dtype: DTypeLike) -> Tensor:
         """The same bits as another element type of the same width."""

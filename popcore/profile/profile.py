@@ -114,7 +114,7 @@ def _steps(executable: Executable, counts: Array, spent: Array) -> tuple[StepPro
     by_label = np.zeros((len(costs.labels), len(KINDS)), np.int64)
     np.add.at(by_label, costs.label, spent)
     executions = np.zeros(len(costs.labels), np.int64)
-    np.maximum.at(executions, costs.label, counts)  # a step may be several instructions
+    np.add.at(executions, costs.label[costs.head], counts[costs.head])
     rows = [
         StepProfile(name, int(executions[i]), int(by_label[i].sum()), dict(zip(KINDS, by_label[i].tolist(), strict=True)))
         for i, name in enumerate(costs.labels)

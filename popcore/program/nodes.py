@@ -8,7 +8,8 @@ they compare and hash by identity, and one node may stand in several places.
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Mapping, Sequence as Items
+from collections.abc import Iterable, Mapping
+from collections.abc import Sequence as Items
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +17,7 @@ from popcore.debug import Site, user_site
 from popcore.errors import ControlProgramError, GraphError, ValueRangeError
 from popcore.graph import ComputeSet, Function, Graph, Tensor
 from popcore.program import checks
-from popcore.types import UNSIGNED_INT, ElementType
+from popcore.types import UNSIGNED_INT
 
 
 class SyncType(enum.Enum):
@@ -365,8 +366,7 @@ class CycleCount(Program):
         self.body = _require_program("the body of a CycleCount", body, self.site)
         self.counter = checks.require_tensor("the counter of a CycleCount", counter, self.site)
         checks.require_writeable("CycleCount", counter, self.site)
-        unsigned: ElementType = UNSIGNED_INT
-        if counter.dtype is not unsigned or counter.shape != (2,):
+        if counter.dtype is not UNSIGNED_INT or counter.shape != (2,):
             raise ControlProgramError(f"the counter of a CycleCount ({self.site}) is {checks.describe(counter)}", "a tensor of shape (2,) and UNSIGNED_INT")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Sequence
 from typing import Any
 
@@ -49,16 +50,20 @@ def stopped(message: str, site: str, values: Array | None = None) -> ProgramErro
     return ProgramError(f"the program stopped itself at {site}: {message or 'no message'}{shown}", "look at what leads to that line", values=values)
 
 
-def vertex_fault(site: FaultSite, values: Sequence[Any], vertex: str, tile: int) -> VertexError:
-    """The error of a codelet that raised.
+def vertex_fault(site: FaultSite, values: Sequence[Any], codelet: str, vertex: int, tile: int, compute_set: str) -> VertexError:
+    """The error of a codelet that raised. Its cause is what was raised.
 
     Args:
         site: Where it raised.
         values: The run-time values of its message.
-        vertex: The vertex, its codelet and compute set, in words.
+        vertex: Its index among those of its codelet in the compute set.
     """
     text = site.message(values)
-    return VertexError(
-        f"{vertex} on tile {tile} raised {site.exception}{f': {text}' if text else ''}\n  {site.file}:{site.line}",
-        vertex=vertex, tile=tile, file=site.file, line=site.line, exception=site.exception,
+    error = VertexError(
+        f"{site.exception}{': ' if text else ''}{text}\n"
+        f"  raised by codelet {codelet} at {site.file}:{site.line}\n"
+        f"  its vertex {vertex} on tile {tile}, in compute set {compute_set!r}",
+        codelet=codelet, tile=tile, vertex=vertex, compute_set=compute_set, file=site.file, line=site.line, values=tuple(values),
     )  # fmt: skip
+    error.__cause__ = getattr(builtins, site.exception, RuntimeError)(text)
+    return error

@@ -238,7 +238,8 @@ class RemoteRows:
 
     def read(self, replica: int, rows: Array) -> Array:
         """The named rows, one after another, 1-D."""
-        return self.data[replica, self.check_rows(rows)].reshape(-1)
+        read: Array = self.data[replica, self.check_rows(rows)].reshape(-1)
+        return read
 
     def write(self, replica: int, rows: Array, values: Array) -> None:
         """Write rows in order; of a row named twice the last one stays."""
@@ -256,7 +257,7 @@ def as_host_array(what: str, dtype: ElementType, shape: tuple[int, ...], values:
     Raises:
         HostTransferError: they do not fit; both element types or both shapes are named.
     """
-    array = values if isinstance(values, np.ndarray) else _from_plain(what, dtype, values)
+    array: Array = values if isinstance(values, np.ndarray) else _from_plain(what, dtype, values)
     if array.dtype != dtype.numpy:
         raise HostTransferError(
             f"{what} has element type {dtype.__name__} ({dtype.numpy.name}), the host's array has {array.dtype.name}", f"array.astype({dtype.numpy.name!r})"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from popcore.graph.tensor import Tensor
-from popcore.program import checks
 from popcore.program.copies import Copy
 from popcore.program.nodes import (
     Abort,

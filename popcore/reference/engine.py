@@ -64,6 +64,7 @@ class ReferenceEngine:
             if not isinstance(program, Program):
                 raise ControlProgramError(f"an engine is given {program!r}, not a program", "ReferenceEngine(graph, program) or (graph, [program, ...])")
         check_acyclic(*self._programs)
+        graph = graph.variables.graph  # of a virtual graph, the one that it is a part of
         graph.finalise()
         self._replicas = graph.replication_factor
         self._memory = Memory(graph, self._replicas)
@@ -117,7 +118,8 @@ class ReferenceEngine:
     def copy_from_remote_buffer(self, handle: str, row: int = 0, replica: int = 0) -> Array:
         """A copy of one row of a remote buffer."""
         rows = self._named("remote buffer", handle, self._remotes)
-        return rows.read(replica, np.array([row]))
+        read: Array = rows.read(replica, np.array([row]))
+        return read
 
     def set_print_stream(self, stream: TextIO) -> None:
         """Where prints of codelets go; ``sys.stderr`` if not called."""
@@ -263,5 +265,6 @@ class ReferenceEngine:
     def _rows(self, copy: Copy, replica: int) -> Array:
         """Which rows of its remote buffer a copy moves."""
         if isinstance(copy.rows, Tensor):
-            return self._memory.read_tensor(copy.rows)[replica].reshape(-1)
+            rows: Array = self._memory.read_tensor(copy.rows)[replica].reshape(-1)
+            return rows
         return np.array(copy.rows, np.int64)

@@ -9,7 +9,8 @@ from typing import Any
 from popcore.codelet import Codelet, Field
 from popcore.dialect import Lowered, interpret, lower, make_view
 from popcore.errors import GraphConnectionError
-from popcore.graph.regions import Regions
+from popcore.graph.columns import EXTRA, UNCONNECTED, Column
+from popcore.graph.regions import SHIFT, Regions, one_run
 from popcore.graph.vertex import ComputeSet, VertexGroup
 from popcore.program.printing import print_line, vertex_fault
 from popcore.reference.memory import Memory
@@ -43,12 +44,16 @@ class BoundField:
 class BoundVertex:
     """One vertex."""
 
-    label: str  # for messages
     codelet: Codelet
+    index: int  # among those of its codelet in the compute set
+    tile: int
     lowered: Lowered
     compute: Callable[..., None]
-    tile: int
     fields: dict[str, BoundField]
+
+    @property
+    def label(self) -> str:
+        return f"vertex {self.index} of codelet {self.codelet.name} on tile {self.tile}"
 
 
 class BoundComputeSet:
@@ -60,7 +65,7 @@ class BoundComputeSet:
     """
 
     def __init__(self, compute_set: ComputeSet, tiles_per_ipu: int, codelets: dict[Codelet, Lowered]) -> None:
-        self._tiles_per_ipu = tiles_per_ipu
+        self.name, self._tiles_per_ipu = compute_set.name, tiles_per_ipu
         vertices: list[BoundVertex] = []
         for codelet, group in compute_set.groups.items():
             if codelet not in codelets:
@@ -105,7 +110,8 @@ class _Context:
         self._owner, self._vertex, self._worker, self._prints = owner, vertex, worker, prints
 
     def fail(self, site: int, values: Sequence[Any]) -> Any:
-        raise vertex_fault(self._vertex.lowered.sites[site], values, self._vertex.label, self._vertex.tile)
+        vertex = self._vertex
+        raise vertex_fault(vertex.lowered.sites[site], values, vertex.codelet.name, vertex.index, vertex.tile, self._owner.name)
 
     def print(self, site: int, values: Sequence[Any]) -> None:
         text = self._vertex.lowered.sites[site].message(values)
@@ -114,16 +120,21 @@ class _Context:
 
 def _bind(lowered: Lowered, group: VertexGroup) -> list[BoundVertex]:
     compute, tiles = interpret(lowered), group.tile
-    rows = {name: column.rows for name, column in group.columns.items()}
-    made = []
-    for index in range(group.count):
-        fields = {}
-        for name, column in group.columns.items():
-            pieces = tuple(column.pieces(index))
-            if not pieces and column.field.shape != "list":
-                raise GraphConnectionError(
-                    f"{group.label(index, name)} is connected to nothing", f"graph.connect(v[{name!r}], tensor) before the engine is made"
-                )
-            fields[name] = BoundField(column.field, pieces, int(rows[name][index]) if column.field.shape == "matrix" else 0)
-        made.append(BoundVertex(group.label(index), group.codelet, lowered, compute, int(tiles[index]), fields))
+    fields = {name: _bind_field(group, name, column) for name, column in group.columns.items()}
+    return [
+        BoundVertex(group.codelet, index, int(tiles[index]), lowered, compute, {name: bound[index] for name, bound in fields.items()})
+        for index in range(group.count)
+    ]
+
+
+def _bind_field(group: VertexGroup, name: str, column: Column) -> list[BoundField]:
+    """One field of every vertex of a group."""
+    field, made = column.field, []
+    variables, starts, lengths = column.var.tolist(), column.start.tolist(), column.length.tolist()
+    rows = column.rows.tolist() if field.shape == "matrix" else [0] * group.count
+    for index, variable in enumerate(variables):
+        if variable == UNCONNECTED:
+            raise GraphConnectionError(f"{group.label(index, name)} is connected to nothing", f"graph.connect(v[{name!r}], tensor) before the engine is made")
+        pieces = column.pieces(index) if field.shape == "list" or variable == EXTRA else [one_run((variable << SHIFT) + starts[index], lengths[index])]
+        made.append(BoundField(field, tuple(pieces), rows[index]))
     return made

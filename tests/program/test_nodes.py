@@ -104,7 +104,7 @@ def test_a_stream_copy_moves_exactly_its_count(graph, x):
         program.Copy(stream, x[0])
     with pytest.raises(errors.ControlProgramError, match="host to device"):
         program.Copy(x, stream)
-    with pytest.raises(errors.ElementTypeError, match="(?s)'in'.*FLOAT.*INT"):
+    with pytest.raises(errors.ElementTypeError, match=r"(?s)'in'.*FLOAT.*INT"):
         program.Copy(stream, graph.add_variable(INT, (12,), name="i"))
 
 

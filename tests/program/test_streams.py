@@ -249,7 +249,7 @@ def test_handles_are_looked_up():
     """
     With near ones in the message.
     """
-    with pytest.raises(errors.UnknownNameError, match="(?s)no stream 'inn'.*'in'"):
+    with pytest.raises(errors.UnknownNameError, match=r"(?s)no stream 'inn'.*'in'"):
         streams().connect("inn", np.zeros(2, np.float32))
     with pytest.raises(errors.StreamError, match="connected to nothing"):
         streams().require({"in": None})

@@ -107,7 +107,7 @@ def test_a_sequence_inside_its_own_part_is_refused():
     """
     s = program.Sequence(name="loop")
     s.add(program.Repeat(2, s))
-    with pytest.raises(errors.ControlProgramError, match="(?s)contains itself.*'loop'.*Repeat"):
+    with pytest.raises(errors.ControlProgramError, match=r"(?s)contains itself.*'loop'.*Repeat"):
         walk.check_acyclic(s)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from popcore import BOOL, FLOAT, INT, UNSIGNED_INT, errors, program
-from tests.codelets import AddTo, Below, Counter
+from tests.small_codelets import AddTo, Below, Counter
 
 
 @pytest.fixture
@@ -255,5 +255,5 @@ def test_an_engine_takes_programs_only(engine_class, graph):
     """
     A compute set is no program.
     """
-    with pytest.raises(errors.ControlProgramError, match="not a program"):
+    with pytest.raises(errors.GraphError, match="not a program"):
         engine_class(graph, [graph.add_compute_set("cs")])

@@ -149,9 +149,9 @@ def test_connections_are_checked(engine_class, graph, through):
     engine = engine_class(graph, through)
     with pytest.raises(errors.UnknownNameError, match="'in'"):
         engine.connect_stream("inn", np.zeros(2, np.float32))
-    with pytest.raises(errors.StreamError, match="(?s)float32.*float64"):
+    with pytest.raises(errors.StreamError, match=r"(?s)float32.*float64"):
         engine.connect_stream("in", np.zeros(2))
-    with pytest.raises(errors.StreamError, match="(?s)2 elements.*3"):
+    with pytest.raises(errors.StreamError, match=r"(?s)2 elements.*3"):
         engine.connect_stream("in", np.zeros(3, np.float32))
 
 
@@ -164,9 +164,9 @@ def test_host_arrays_are_checked(engine_class, graph):
     engine = engine_class(graph, program.Sequence())
     with pytest.raises(errors.HostTransferError, match=r"(?s)x.*\(4,\).*\(5,\)"):
         engine.write_tensor("x", np.zeros(5, np.float32))
-    with pytest.raises(errors.HostTransferError, match="(?s)FLOAT.*int64"):
+    with pytest.raises(errors.HostTransferError, match=r"(?s)FLOAT.*int64"):
         engine.write_tensor("x", np.zeros(4, np.int64))
-    with pytest.raises(errors.HostTransferError, match="(?s)x.*FLOAT"):
+    with pytest.raises(errors.HostTransferError, match=r"(?s)x.*FLOAT"):
         engine.write_tensor("x", np.array(list("abcd")))
     for call in (lambda: engine.read_tensor("x"), lambda: engine.write_tensor("y", [0]), lambda: engine.copy_from_remote_buffer("r", 0)):
         with pytest.raises(errors.UnknownNameError):

@@ -5,9 +5,10 @@ import io
 import numpy as np
 import pytest
 
+import popcore as pc
 from popcore import FLOAT, HALF, INT, UNSIGNED_CHAR, errors, program
 from popcore.graph.tensor import concat
-from tests.codelets import AddTo, Checked, Dot, Increment, RowSums, Scale, Strided, Transpose
+from tests.small_codelets import AddTo, Checked, Dot, IncrementBytes, RowSums, Scale, Strided, Transpose
 
 
 class Bench:
@@ -84,7 +85,7 @@ def test_integers_wrap(engine_class, bench):
     """
     At the field's width.
     """
-    bench.vertex(Increment, {"x": bench.variable("x", [0, 254, 255], UNSIGNED_CHAR)})
+    bench.vertex(IncrementBytes, {"x": bench.variable("x", [0, 254, 255], UNSIGNED_CHAR)})
     assert bench.run(engine_class).read_tensor("x").tolist() == [1, 255, 0]
 
 
@@ -144,7 +145,7 @@ def test_an_unconnected_field_is_refused(engine_class, bench):
     When the engine is made, with its name.
     """
     bench.vertex(AddTo[FLOAT], {"x": bench.variable("x", [1], FLOAT)})
-    with pytest.raises(errors.PopcoreError, match=r"AddTo<float>\.y"):
+    with pytest.raises(errors.PopcoreError, match=r"AddTo<float>\.y|'y' of codelet AddTo<float>"):
         bench.run(engine_class)
 
 
@@ -157,9 +158,10 @@ def test_a_codelet_that_raises_says_where(engine_class, bench):
     engine = engine_class(bench.graph, program.Execute(bench.compute_set))
     stream = io.StringIO()
     engine.set_print_stream(stream)
-    with pytest.raises(errors.VertexError, match=r"(?s)Checked.*work.*tile 6.*ValueError.*too much.*40.*codelets\.py:\d+") as caught:
+    with pytest.raises(errors.VertexError, match=r"(?s)ValueError: .*too much.*40.*Checked.*small_codelets\.py:\d+.*tile 6.*work.*try: ") as caught:
         engine.run()
-    assert caught.value.tile == 6
+    assert (caught.value.codelet, caught.value.tile, caught.value.compute_set) == ("Checked", 6, "work")
+    assert isinstance(caught.value.__cause__, ValueError)
     assert "[0.5.0] x is 3\n" in stream.getvalue()
     assert engine.read_tensor("x6") == 40
 
@@ -175,3 +177,28 @@ def test_prints_come_in_a_fixed_order(engine_class, bench):
     engine.set_print_stream(stream)
     engine.run()
     assert stream.getvalue() == "".join(f"[0.{t}.0] x is {t}\n" for t in (2, 4, 7)) * 2
+
+
+def test_virtual_graphs_are_parts_of_one(engine_class, bench):
+    """
+    Tile 0 of the part is tile 4 of the whole, which prints name.
+    """
+    part = bench.graph.create_virtual_graph(4, 8)
+    x = bench.variable("x", 3, INT)
+    part.add_vertex(bench.compute_set, Checked, {"x": x}, tile=1)
+    engine = engine_class(part, program.Execute(bench.compute_set))
+    stream = io.StringIO()
+    engine.set_print_stream(stream)
+    engine.run()
+    assert stream.getvalue() == "[0.5.0] x is 3\n"
+    assert engine.read_tensor("x") == 3
+
+
+def test_an_index_outside_is_an_error_of_the_reference(bench):
+    """
+    On a tile it would read a neighbour; the definition has none.
+    """
+    k = bench.variable("k", np.arange(4), INT)
+    bench.vertex(RowSums, {"rows": [k[0:1], k[1:2]], "sums": bench.variable("sums", [0], INT)})
+    with pytest.raises(errors.VertexError, match="RowSums"):
+        bench.run(pc.ReferenceEngine)

@@ -45,6 +45,7 @@ def price(code: Code, plans: Sequence[StepPlan], layout: Layout, codelets: Seque
         remote_bytes=table[:, 8],
         labels=code.labels,
         label=np.repeat(code.label, np.diff(moved)).astype(np.int32),
+        head=_heads(code, moved),
         worker_codelet=_worker_rows(code, by_codelet, moved),
     )
 
@@ -79,6 +80,16 @@ def _host_cost(code: Code, row: int, target: Target) -> cost.StepCost:
     if request.kind.startswith("remote"):
         return cost.remote_cost(nbytes, target)
     return cost.StepCost()
+
+
+def _heads(code: Code, moved: Array) -> Array:
+    """The first phase of each step; of what has no phase, every instruction. bool[n]"""
+    run = code.instructions[:, 0] == Op.RUN
+    with_phase = np.zeros(len(code.labels), bool)
+    with_phase[code.label[run]] = True
+    heads = np.zeros(int(moved[-1]), bool)
+    heads[moved[:-1]] = run | ~with_phase[code.label]
+    return heads
 
 
 def _worker_rows(code: Code, by_codelet: Sequence[Sequence[tuple[int, int, int]]], moved: Array) -> Array:

@@ -1,0 +1,17 @@
+"""``import popcore`` against ``import numpy``, which it contains: whole processes, in turn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from bench.harness import Row, WrongAnswer, compare, run_python
+
+LOADED = "import sys, popcore; print([m for m in ('numba', 'llvmlite') if m in sys.modules])"
+
+
+def rows(smoke: bool) -> Iterator[Row]:
+    if (loaded := run_python(["-c", LOADED]).output.strip()) != "[]":
+        raise WrongAnswer(f"import popcore loads {loaded}")
+    ours, numpy = (partial(run_python, ["-c", f"import {name}"]) for name in ("popcore", "numpy"))
+    yield compare("import/popcore against NumPy", ours, numpy, unit="s", smoke=smoke)
