@@ -6,7 +6,7 @@ Offsets are 32-bit words: half the table to read. See ``popcore.executable.opcod
 
 from popcore.kernels import status as s
 from popcore.kernels.native import (
-    copy1, copy2, copy4, copy8, copy16, copy32, copy64, copy_bytes, fence, load32u, load64, part, prefetch, stream64,
+    copy1, copy2, copy4, copy8, copy16, copy32, copy64, copy_bytes, fence, load32u, load64, part, prefetch, smaller, stream64,
 )  # fmt: skip
 
 WORDS, SPANS = 0, 1  # kinds of groups; the third is strided
@@ -96,23 +96,23 @@ def copy_pairs(memory, words, begin, end, width, streaming):
             copy4(target_of(memory, words, i), source_of(memory, words, i))
     elif width == 8:
         for i in range(begin, end):
-            ahead = source_of(memory, words, min(i + 16, end - 1))
+            ahead = source_of(memory, words, smaller(i + 16, end - 1))
             prefetch(ahead)
             copy8(target_of(memory, words, i), source_of(memory, words, i))
     elif width == 16:
         for i in range(begin, end):
-            ahead = source_of(memory, words, min(i + 16, end - 1))
+            ahead = source_of(memory, words, smaller(i + 16, end - 1))
             prefetch(ahead)
             copy16(target_of(memory, words, i), source_of(memory, words, i))
     elif width == 32:
         for i in range(begin, end):
-            ahead = source_of(memory, words, min(i + 8, end - 1))
+            ahead = source_of(memory, words, smaller(i + 8, end - 1))
             prefetch(ahead)
             prefetch(ahead + 64)
             copy32(target_of(memory, words, i), source_of(memory, words, i))
     elif width == 64:
         for i in range(begin, end):
-            ahead = source_of(memory, words, min(i + 4, end - 1))
+            ahead = source_of(memory, words, smaller(i + 4, end - 1))
             prefetch(ahead)
             prefetch(ahead + 64)
             prefetch(ahead + 128)
@@ -120,7 +120,7 @@ def copy_pairs(memory, words, begin, end, width, streaming):
             copy64(target_of(memory, words, i), source_of(memory, words, i))
     elif streaming:
         for i in range(begin, end):
-            ahead = source_of(memory, words, min(i + 1, end - 1))
+            ahead = source_of(memory, words, smaller(i + 1, end - 1))
             copy_streaming(target_of(memory, words, i), source_of(memory, words, i), width, ahead)
         fence()
     elif width < 512:

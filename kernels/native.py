@@ -6,15 +6,18 @@ The operations below take addresses as integers. They do not check anything: wha
 
 import os
 from collections.abc import Callable
+from functools import lru_cache
 from inspect import Parameter, Signature
 from inspect import signature as signature_of
 
 import llvmlite.ir as ir
 from numba import njit, types
-from numba.core import compiler
+from numba.core import compiler, cpu, typing
 from numba.core.compiler_lock import global_compiler_lock
-from numba.core.registry import cpu_target
-from numba.extending import intrinsic
+from numba.core.compiler_machinery import PassManager
+from numba.core.typed_passes import IRLegalization, NativeLowering, NoPythonBackend, NopythonTypeInference, PreLowerStripPhis
+from numba.core.untyped_passes import FixupArgs, IRProcessing, ReconstructSSA, TranslateByteCode
+from numba.extending import lower_builtin, type_callable
 
 I8, I32, I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 
@@ -32,20 +35,70 @@ def part(function: Callable[..., int]):
     """
     if FALLBACK:
         return njit(error_model="numpy", no_cpython_wrapper=True)(function)
-    parameters = list(signature_of(function).parameters.values())
-    symbol, kinds = f"part_{function.__name__}", [I64] * len(parameters)
+    symbol, kinds = f"part_{function.__name__}", [I64] * len(signature_of(function).parameters)
 
-    def call(typing_context, *arguments):
-        def generate(context, builder, signature, arguments):
-            _called[symbol] = function
-            callee = builder.module.globals.get(symbol) or ir.Function(builder.module, ir.FunctionType(I64, kinds), symbol)
-            return builder.call(callee, arguments)
+    def generate(context, builder, signature, arguments):
+        _called[symbol] = function
+        callee = builder.module.globals.get(symbol) or ir.Function(builder.module, ir.FunctionType(I64, kinds), symbol)
+        return builder.call(callee, arguments)
 
-        return types.int64(*[types.int64] * len(kinds)), generate
+    return _operation(len(kinds))(generate)
 
-    call.__name__ = function.__name__
-    call.__signature__ = Signature([Parameter("typing_context", Parameter.POSITIONAL_OR_KEYWORD), *parameters])
-    return intrinsic(call)
+
+def _operation(count: int, result=types.int64):
+    """Decorates the LLVM code of something that machine code can call: a function of ``count`` integers.
+
+    Not ``@intrinsic``: typing one makes Numba load the implementations of all NumPy.
+    """
+
+    def decorate(generate):
+        def call(*_):
+            raise NotImplementedError(generate.__name__)
+
+        def typer(*_):
+            return typing.signature(result, *[types.int64] * count)
+
+        typer.__signature__ = Signature([Parameter(f"a{i}", Parameter.POSITIONAL_ONLY) for i in range(count)])
+        type_callable(call)(lambda context: typer)
+        lower_builtin(call, *[types.int64] * count)(generate)
+        return call
+
+    return decorate
+
+
+class _Typing(typing.BaseContext):
+    """The types of plain Python: Numba's own context would load the implementations of all NumPy first."""
+
+    def resolve_getattr(self, typ, attr):
+        if isinstance(typ, types.Module):  # a constant; Numba would look for an overload, and load all NumPy for it
+            return self.resolve_value_type(getattr(typ.pymod, attr))
+        return super().resolve_getattr(typ, attr)
+
+
+class _Target(cpu.CPUContext):
+    """Integers, comparisons and loops over ranges."""
+
+    def load_additional_registries(self):
+        from numba.cpython import builtins, numbers, rangeobj  # noqa: F401  # they fill Numba's registry
+
+
+class _Pipeline(compiler.CompilerBase):
+    """The passes that integer code needs."""
+
+    def define_pipelines(self):
+        manager = PassManager("machine")
+        for each in (TranslateByteCode, FixupArgs, IRProcessing, ReconstructSSA, NopythonTypeInference):
+            manager.add_pass(each, each._name)
+        for each in (PreLowerStripPhis, IRLegalization, NativeLowering, NoPythonBackend):
+            manager.add_pass(each, each._name)
+        manager.finalize()
+        return [manager]
+
+
+@lru_cache(maxsize=1)
+def _contexts():
+    typing_context = _Typing()
+    return typing_context, _Target(typing_context)
 
 
 def _flags() -> compiler.Flags:
@@ -61,9 +114,9 @@ def _flags() -> compiler.Flags:
 
 def _add_function(library, function: Callable[..., int], symbol: str) -> None:
     """Put ``int64 symbol(int64, ...)`` into a code library, not yet optimised."""
-    context = cpu_target.target_context
+    typing_context, context = _contexts()
     arguments = (types.int64,) * len(signature_of(function).parameters)
-    result = compiler.compile_extra(cpu_target.typing_context, context, function, arguments, types.int64, _flags(), {})
+    result = compiler.compile_extra(typing_context, context, function, arguments, types.int64, _flags(), {}, pipeline_class=_Pipeline)
     module = library.create_ir_module(symbol)
     entry = ir.Function(module, ir.FunctionType(I64, [I64] * len(arguments)), symbol)
     builder = ir.IRBuilder(entry.append_basic_block("entry"))
@@ -72,8 +125,6 @@ def _add_function(library, function: Callable[..., int], symbol: str) -> None:
     builder.ret(value)
     library.add_ir_module(module)
     library._final_module.link_in(result.library._final_module, preserve=True)
-    for needed in result.library._linking_libraries:  # what Numba compiled for it: ``min`` of two integers is a function
-        library._final_module.link_in(needed._get_module_for_linking(), preserve=True)
 
 
 @global_compiler_lock
@@ -83,9 +134,10 @@ def compile_object(functions: dict[str, Callable[..., int]]) -> bytes:
     Needs: functions of 64-bit integers that raise nothing and allocate nothing; they call ``part`` functions and the operations below.
     Gives: the bytes of an object for this very processor; only the symbols asked for are visible.
     """
-    cpu_target.typing_context.refresh()
-    cpu_target.target_context.refresh()
-    library = cpu_target.target_context.codegen().create_library("popcore")
+    typing_context, context = _contexts()
+    typing_context.refresh()
+    context.refresh()
+    library = context.codegen().create_library("popcore")
     _called.clear()
     done: set[str] = set()
     waiting = dict(functions)
@@ -102,7 +154,7 @@ def compile_object(functions: dict[str, Callable[..., int]]) -> bytes:
     missing = [f.name for f in module.functions if f.is_declaration and not f.name.startswith("llvm.")]
     if missing:
         raise RuntimeError(f"{', '.join(functions)}: machine code may not call {', '.join(missing)}")
-    return cpu_target.target_context.codegen()._tm.emit_object(module)
+    return context.codegen()._tm.emit_object(module)
 
 
 def _pointer(builder: ir.IRBuilder, address: ir.Value, kind: ir.Type) -> ir.Value:
@@ -110,15 +162,12 @@ def _pointer(builder: ir.IRBuilder, address: ir.Value, kind: ir.Type) -> ir.Valu
 
 
 def _loader(width: ir.IntType, signed: bool):
-    @intrinsic
-    def load(typing_context, address):
-        def generate(context, builder, signature, arguments):
-            value = builder.load(_pointer(builder, arguments[0], width), align=1)
-            if width is I64:
-                return value
-            return builder.sext(value, I64) if signed else builder.zext(value, I64)
-
-        return types.int64(types.int64), generate
+    @_operation(1)
+    def load(context, builder, signature, arguments):
+        value = builder.load(_pointer(builder, arguments[0], width), align=1)
+        if width is I64:
+            return value
+        return builder.sext(value, I64) if signed else builder.zext(value, I64)
 
     return load
 
@@ -132,22 +181,22 @@ load16u = _loader(ir.IntType(16), False)
 load8u = _loader(I8, False)
 
 
-@intrinsic
-def store32(typing_context, address, value):
-    def generate(context, builder, signature, arguments):
-        builder.store(builder.trunc(arguments[1], I32), _pointer(builder, arguments[0], I32), align=4)
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64), generate
+@_operation(2)
+def smaller(context, builder, signature, arguments):
+    """The smaller of two integers."""
+    return builder.select(builder.icmp_signed("<", *arguments), *arguments)
 
 
-@intrinsic
-def store64(typing_context, address, value):
-    def generate(context, builder, signature, arguments):
-        builder.store(arguments[1], _pointer(builder, arguments[0], I64), align=8)
-        return context.get_dummy_value()
+@_operation(2, types.void)
+def store32(context, builder, signature, arguments):
+    builder.store(builder.trunc(arguments[1], I32), _pointer(builder, arguments[0], I32), align=4)
+    return context.get_dummy_value()
 
-    return types.void(types.int64, types.int64), generate
+
+@_operation(2, types.void)
+def store64(context, builder, signature, arguments):
+    builder.store(arguments[1], _pointer(builder, arguments[0], I64), align=8)
+    return context.get_dummy_value()
 
 
 def _copier(words: int, streaming: bool = False):
@@ -155,19 +204,16 @@ def _copier(words: int, streaming: bool = False):
     vector = min(words, 16)
     kind = I32 if words == 1 else ir.VectorType(I32, vector)
 
-    @intrinsic
-    def copy(typing_context, target, source):
-        def generate(context, builder, signature, arguments):
-            target, source = arguments
-            steps = [ir.Constant(I64, 4 * vector * i) for i in range(words // vector)]
-            values = [builder.load(_pointer(builder, builder.add(source, step), kind), align=4) for step in steps]
-            for step, value in zip(steps, values, strict=True):
-                store = builder.store(value, _pointer(builder, builder.add(target, step), kind), align=4 * vector if streaming else 4)
-                if streaming:
-                    store.set_metadata("nontemporal", builder.module.add_metadata([ir.Constant(I32, 1)]))
-            return context.get_dummy_value()
-
-        return types.void(types.int64, types.int64), generate
+    @_operation(2, types.void)
+    def copy(context, builder, signature, arguments):
+        target, source = arguments
+        steps = [ir.Constant(I64, 4 * vector * i) for i in range(words // vector)]
+        values = [builder.load(_pointer(builder, builder.add(source, step), kind), align=4) for step in steps]
+        for step, value in zip(steps, values, strict=True):
+            store = builder.store(value, _pointer(builder, builder.add(target, step), kind), align=4 * vector if streaming else 4)
+            if streaming:
+                store.set_metadata("nontemporal", builder.module.add_metadata([ir.Constant(I32, 1)]))
+        return context.get_dummy_value()
 
     return copy
 
@@ -182,106 +228,72 @@ copy64 = _copier(64)
 stream64 = _copier(64, streaming=True)
 
 
-@intrinsic
-def prefetch(typing_context, address):
+@_operation(1, types.void)
+def prefetch(context, builder, signature, arguments):
     """Begin to fetch the cache line at an address that will be read soon."""
-
-    def generate(context, builder, signature, arguments):
-        name, pointer = "llvm.prefetch.p0", I8.as_pointer()
-        kind = ir.FunctionType(ir.VoidType(), [pointer, I32, I32, I32])
-        function = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
-        builder.call(function, [_pointer(builder, arguments[0], I8), ir.Constant(I32, 0), ir.Constant(I32, 3), ir.Constant(I32, 1)])
-        return context.get_dummy_value()
-
-    return types.void(types.int64), generate
+    name, pointer = "llvm.prefetch.p0", I8.as_pointer()
+    kind = ir.FunctionType(ir.VoidType(), [pointer, I32, I32, I32])
+    function = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
+    builder.call(function, [_pointer(builder, arguments[0], I8), ir.Constant(I32, 0), ir.Constant(I32, 3), ir.Constant(I32, 1)])
+    return context.get_dummy_value()
 
 
-@intrinsic
-def copy_bytes(typing_context, target, source, count):
+@_operation(3, types.void)
+def copy_bytes(context, builder, signature, arguments):
     """libc's memcpy."""
-
-    def generate(context, builder, signature, arguments):
-        pointer = I8.as_pointer()
-        kind = ir.FunctionType(ir.VoidType(), [pointer, pointer, I64, ir.IntType(1)])
-        memcpy = builder.module.globals.get("llvm.memcpy.p0.p0.i64") or ir.Function(builder.module, kind, "llvm.memcpy.p0.p0.i64")
-        to, source = (_pointer(builder, a, I8) for a in arguments[:2])
-        builder.call(memcpy, [to, source, arguments[2], ir.Constant(ir.IntType(1), 0)])
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64, types.int64), generate
+    pointer = I8.as_pointer()
+    kind = ir.FunctionType(ir.VoidType(), [pointer, pointer, I64, ir.IntType(1)])
+    memcpy = builder.module.globals.get("llvm.memcpy.p0.p0.i64") or ir.Function(builder.module, kind, "llvm.memcpy.p0.p0.i64")
+    to, source = (_pointer(builder, a, I8) for a in arguments[:2])
+    builder.call(memcpy, [to, source, arguments[2], ir.Constant(ir.IntType(1), 0)])
+    return context.get_dummy_value()
 
 
-@intrinsic
-def call_driver(typing_context, driver, memory, tile_base, tiles, begin, end, rows, count, aux):
+@_operation(9)
+def call_driver(context, builder, signature, arguments):
     """Call a driver by its address: see ``abi``."""
-
-    def generate(context, builder, signature, arguments):
-        function = _pointer(builder, arguments[0], ir.FunctionType(I64, [I64] * 8))
-        return builder.call(function, arguments[1:])
-
-    return types.int64(*[types.int64] * 9), generate
+    function = _pointer(builder, arguments[0], ir.FunctionType(I64, [I64] * 8))
+    return builder.call(function, arguments[1:])
 
 
-@intrinsic
-def call_int(typing_context, function, first, second):
+@_operation(3)
+def call_int(context, builder, signature, arguments):
     """Call ``int f(first, second)`` by its address; a function of fewer arguments ignores the others."""
-
-    def generate(context, builder, signature, arguments):
-        return builder.sext(builder.call(_pointer(builder, arguments[0], ir.FunctionType(I32, [I64, I64])), arguments[1:]), I64)
-
-    return types.int64(types.int64, types.int64, types.int64), generate
+    return builder.sext(builder.call(_pointer(builder, arguments[0], ir.FunctionType(I32, [I64, I64])), arguments[1:]), I64)
 
 
-@intrinsic
-def load_acquire(typing_context, address):
-    def generate(context, builder, signature, arguments):
-        return builder.load_atomic(_pointer(builder, arguments[0], I64), "acquire", 8)
-
-    return types.int64(types.int64), generate
+@_operation(1)
+def load_acquire(context, builder, signature, arguments):
+    return builder.load_atomic(_pointer(builder, arguments[0], I64), "acquire", 8)
 
 
-@intrinsic
-def store_release(typing_context, address, value):
-    def generate(context, builder, signature, arguments):
-        builder.store_atomic(arguments[1], _pointer(builder, arguments[0], I64), "release", 8)
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64), generate
+@_operation(2, types.void)
+def store_release(context, builder, signature, arguments):
+    builder.store_atomic(arguments[1], _pointer(builder, arguments[0], I64), "release", 8)
+    return context.get_dummy_value()
 
 
-@intrinsic
-def exchange(typing_context, address, value):
+@_operation(2)
+def exchange(context, builder, signature, arguments):
     """Store ``value``, return what was there; a full fence."""
-
-    def generate(context, builder, signature, arguments):
-        return builder.atomic_rmw("xchg", _pointer(builder, arguments[0], I64), arguments[1], "seq_cst")
-
-    return types.int64(types.int64, types.int64), generate
+    return builder.atomic_rmw("xchg", _pointer(builder, arguments[0], I64), arguments[1], "seq_cst")
 
 
-@intrinsic
-def fence(typing_context):
+@_operation(0, types.void)
+def fence(context, builder, signature, arguments):
     """All stores so far, streaming ones too, are visible before what follows."""
-
-    def generate(context, builder, signature, arguments):
-        builder.fence("seq_cst")
-        return context.get_dummy_value()
-
-    return types.void(), generate
+    builder.fence("seq_cst")
+    return context.get_dummy_value()
 
 
-@intrinsic
-def pause(typing_context):
+@_operation(0, types.void)
+def pause(context, builder, signature, arguments):
     """Tell the processor that this is a wait loop."""
-
-    def generate(context, builder, signature, arguments):
-        triple = builder.module.triple
-        name = "llvm.x86.sse2.pause" if triple.startswith(("x86_64", "i686")) else ""
-        if triple.startswith(("aarch64", "arm64")):
-            builder.asm(ir.FunctionType(ir.VoidType(), []), "isb", "", [], True)
-        elif name:
-            function = builder.module.globals.get(name) or ir.Function(builder.module, ir.FunctionType(ir.VoidType(), []), name)
-            builder.call(function, [])
-        return context.get_dummy_value()
-
-    return types.void(), generate
+    triple = builder.module.triple
+    name = "llvm.x86.sse2.pause" if triple.startswith(("x86_64", "i686")) else ""
+    if triple.startswith(("aarch64", "arm64")):
+        builder.asm(ir.FunctionType(ir.VoidType(), []), "isb", "", [], True)
+    elif name:
+        function = builder.module.globals.get(name) or ir.Function(builder.module, ir.FunctionType(ir.VoidType(), []), name)
+        builder.call(function, [])
+    return context.get_dummy_value()

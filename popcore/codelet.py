@@ -18,6 +18,7 @@ as ``Scale[HALF]`` or ``"Scale<half>"``. Declaring one compiles nothing.
 
 from __future__ import annotations
 
+import inspect
 import sys
 import typing
 from collections.abc import Iterator, Mapping
@@ -190,7 +191,7 @@ def _annotations(cls: type[Vertex], site: Site) -> dict[str, Any]:
         if base in (Vertex, MultiVertex) or not issubclass(base, Vertex):
             continue
         scope = {**vars(sys.modules.get(base.__module__, sys)), **base.__pc_scope__}
-        for name, annotation in base.__dict__.get("__annotations__", {}).items():
+        for name, annotation in inspect.get_annotations(base).items():
             try:
                 found[name] = eval(annotation, scope) if isinstance(annotation, str) else annotation  # the user's own source
             except Exception as error:

@@ -14,6 +14,7 @@ import numpy as np
 
 from popcore.codelet import Codelet
 from popcore.compiler.ir import GroupPlan, Layout, Moves
+from popcore.errors import CodeletError
 from popcore.target import Target
 from popcore.types import Array
 
@@ -181,7 +182,8 @@ def vertex_cycles(codelet: Codelet, plan: GroupPlan, estimate: Array) -> Array:
 def _list_elements(plan: GroupPlan, name: str) -> Array:
     first, _, _, elements = plan.pieces[name]
     total = np.concatenate([[0], np.cumsum(elements)])
-    return total[first[1:]] - total[first[:-1]]
+    found: Array = total[first[1:]] - total[first[:-1]]
+    return found
 
 
 def _cycles_of(codelet: Codelet, plan: GroupPlan, vertex: int) -> float:
@@ -199,6 +201,12 @@ def _cycles_of(codelet: Codelet, plan: GroupPlan, vertex: int) -> float:
     if own is not None:
         stand_in = codelet.cls.__new__(codelet.cls)
         stand_in.__dict__.update(sizes)
-        return float(own(stand_in))
-    elements = max((sum(p.size for p in s._parts) if s._parts else s.size for s in sizes.values()), default=1)
-    return (DEFAULT_PROLOGUE + DEFAULT_PER_ELEMENT * elements) / codelet.workers
+        try:
+            return float(own(stand_in))
+        except Exception as error:
+            raise CodeletError(
+                f"cycles of codelet {codelet.name} ({codelet.site}) raised {type(error).__name__}: {error}",
+                "use only len(), .size and .shape of the fields there, and return a number",
+            ) from error
+    most = max((sum(p.size for p in s._parts) if s._parts else s.size for s in sizes.values()), default=1)
+    return (DEFAULT_PROLOGUE + DEFAULT_PER_ELEMENT * most) / codelet.workers

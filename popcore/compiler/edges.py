@@ -32,7 +32,10 @@ def field_edges(group: VertexGroup, f: Field, order: Array) -> FieldEdges:
         rows = np.asarray(column.rows, np.int64)[order] if f.shape == "matrix" else None
         at = np.arange(len(order))
         return FieldEdges(at, Regions(ids, length), at, length, rows)
-    ids_of, length_of, owner, vertex = [], [], [], []
+    ids_of: list[Array] = []
+    length_of: list[Array] = []
+    owner: list[Array] = []
+    vertex: list[int] = []
     for position, number in enumerate(order.tolist()):
         for part in column.pieces(number):
             ids_of.append(part.ids)

@@ -67,7 +67,8 @@ def _check_code(e: Executable) -> list[tuple[str, bool]]:
     op = code[:, 0]
 
     def operand(ops: tuple[Op, ...], column: int) -> Array:
-        return code[np.isin(op, ops), column]
+        found: Array = code[np.isin(op, ops), column]
+        return found
 
     cases = operand((Op.SWITCH,), 3)
     in_table = _within(cases, 0, len(e.switches)) and _within(e.switches[:, 1], 0, max(count, 1))
@@ -102,10 +103,16 @@ def _check_copies(e: Executable) -> list[tuple[str, bool]]:
     if not all(fine for _, fine in found):
         return found
     pairs, spans, nested = (np.flatnonzero(kind == k) for k in (GroupKind.WORDS, GroupKind.SPANS, GroupKind.STRIDED))
-    found.append(("copies lead out of their table", _within((begin + count)[pairs], 0, len(e.words) // 2 + 1) and _within((begin + count)[spans], 0, len(e.spans) + 1)))
+    found.append(
+        ("copies lead out of their table", _within((begin + count)[pairs], 0, len(e.words) // 2 + 1) and _within((begin + count)[spans], 0, len(e.spans) + 1))
+    )
     if not found[-1][1]:
         return found
-    top = [int(e.words[2 * b : 2 * (b + n)].max(initial=0)) + w for b, n, w in zip(begin[pairs].tolist(), count[pairs].tolist(), width[pairs].tolist(), strict=True) if n]
+    top = [
+        int(e.words[2 * b : 2 * (b + n)].max(initial=0)) + w
+        for b, n, w in zip(begin[pairs].tolist(), count[pairs].tolist(), width[pairs].tolist(), strict=True)
+        if n
+    ]
     found.append(("a copy leaves the arena", max(top, default=0) * 4 <= arena))
     s = e.spans
     small = all(_within(s[:, c], 0, _LIMIT) for c in range(3))

@@ -194,11 +194,14 @@ def _resolve(path: Any, records: list[_CodeletRecord], given: list[Any]) -> tupl
     for record in records:
         plain = record.name.split("<")[0]
         if plain not in by_name:
-            raise CodeletError(f"{os.fspath(path)!r} uses codelet {record.name!r}, and no class of that name was passed", f"Executable.load(path, codelets=[{plain}, ...])")
+            raise CodeletError(
+                f"{os.fspath(path)!r} uses codelet {record.name!r}, and no class of that name was passed", f"Executable.load(path, codelets=[{plain}, ...])"
+            )
         codelet = codelet_of(by_name[plain], tuple(as_element_type(t) for t in record.types))
         if lower(codelet).fingerprint != record.fingerprint:
             raise CodeletError(
-                f"{os.fspath(path)!r} was compiled with another codelet {record.name!r} than the one at {codelet.site}", "compile the graph again, or pass the class as it was"
+                f"{os.fspath(path)!r} was compiled with another codelet {record.name!r} than the one at {codelet.site}",
+                "compile the graph again, or pass the class as it was",
             )
         found.append(codelet)
     return tuple(found)

@@ -52,7 +52,8 @@ class TileMemory:
 
     @property
     def total(self) -> Array:
-        return np.sum(list(self.by_category.values()), axis=0)
+        total: Array = np.sum(list(self.by_category.values()), axis=0)
+        return total
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,9 @@ def test_a_misspelled_option_names_the_near_ones():
         resolve_options({"debug.instument": True})
 
 
-@pytest.mark.parametrize(("key", "value"), [("engine.threads", "many"), ("engine.threads", -1), ("debug.compute", "perhaps"), ("target.hostSyncTimeout", "soon")])
+@pytest.mark.parametrize(
+    ("key", "value"), [("engine.threads", "many"), ("engine.threads", -1), ("debug.compute", "perhaps"), ("target.hostSyncTimeout", "soon")]
+)
 def test_a_value_of_the_wrong_type_is_refused(key, value):
     """
     The message names the option and the value.

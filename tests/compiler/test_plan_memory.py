@@ -1,5 +1,7 @@
 """``plan_memory`` and ``find_lives``: what lives together never shares a byte, the dead make room, the limit is tight."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -20,7 +22,7 @@ def chain(graph, links, elements):
     graph.create_host_write("x", x)
     graph.create_host_read("y", y)
     everything = [x, *temporaries, y]
-    return program.Sequence(*(program.Copy(a, b) for a, b in zip(everything, everything[1:], strict=False)))
+    return program.Sequence(*(program.Copy(a, b) for a, b in itertools.pairwise(everything)))
 
 
 def test_a_chain_of_temporaries_needs_two_of_them(graph):

@@ -138,7 +138,11 @@ def test_threads_and_fusion_do_not_change_a_bit():
     device = pc.Device("M2000", num_ipus=1, tiles_per_ipu=300)
     graph, prog = large(device)
     rng = np.random.default_rng(0)
-    data = {"x": rng.standard_normal((300, 301), np.float32), "y": rng.standard_normal((300, 301), np.float32), "h": rng.standard_normal((300, 4, 33)).astype(np.float16)}
+    data = {
+        "x": rng.standard_normal((300, 301), np.float32),
+        "y": rng.standard_normal((300, 301), np.float32),
+        "h": rng.standard_normal((300, 4, 33)).astype(np.float16),
+    }
     results = []
     for options in ({"engine.threads": 1}, {"engine.threads": 2}, {"engine.threads": 2, "engine.fuseTiles": False}):
         engine = pc.Engine(graph, prog, device=device, options=options)

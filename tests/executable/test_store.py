@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import popcore as pc
-from popcore import FLOAT, BOOL, errors, program
+from popcore import BOOL, FLOAT, errors, program
 from popcore.executable.check import check_tables
 from popcore.executable.opcodes import Op
 from tests.codelets import Axpy, CopyVector, SumRows
@@ -107,7 +107,7 @@ def test_another_version_is_refused(executable, tmp_path, monkeypatch):
     monkeypatch.setattr("popcore.executable.store.VERSION", 99)
     executable.save(tmp_path / "file")
     monkeypatch.undo()
-    with pytest.raises(errors.ExecutableFileError, match="version 99.*version 1"):
+    with pytest.raises(errors.ExecutableFileError, match=r"version 99.*version 1"):
         pc.Executable.load(tmp_path / "file")
 
 
@@ -149,14 +149,16 @@ def test_no_damage_goes_unnoticed(executable, tmp_path, at, flip):
     assert (tmp_path / "again").read_bytes() == path.read_bytes()
 
 
-@pytest.mark.parametrize(("op", "column"), [(Op.RUN, 1), (Op.YIELD, 1), (Op.JUMP, 1), (Op.REPEAT, 1), (Op.REPEAT, 3), (Op.END, 2), (Op.BRANCH, 1), (Op.BRANCH, 3)])
+@pytest.mark.parametrize(
+    ("op", "column"), [(Op.RUN, 1), (Op.YIELD, 1), (Op.JUMP, 1), (Op.REPEAT, 1), (Op.REPEAT, 3), (Op.END, 2), (Op.BRANCH, 1), (Op.BRANCH, 3)]
+)
 def test_operands_that_lead_outside_are_refused(executable, op, column):
     """
     Every operand that is an index or an address is checked.
     """
     code = executable.code.copy()
     code[np.flatnonzero(code[:, 0] == op)[0], column] = 1 << 40
-    with pytest.raises(errors.ExecutableFileError, match="file.*damaged"):
+    with pytest.raises(errors.ExecutableFileError, match=r"file.*damaged"):
         check_tables(dataclasses.replace(executable, code=code), "file")
 
 

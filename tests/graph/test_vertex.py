@@ -101,7 +101,7 @@ def test_columns_say_variable_start_and_length(graph):
 
 
 @given(st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_a_field_is_connected_to_whatever_the_view_shows(data):
     graph = small_graph()
     t, ids = data.draw(views(graph))

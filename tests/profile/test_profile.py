@@ -86,7 +86,7 @@ def test_a_codelet_may_say_its_cycles(graph, elements, workers):
     ``cycles(self)`` sees the sizes of the fields; six vertices of a tile run side by side, the seventh after.
     """
     cs = graph.add_compute_set("timed")
-    for i in range(workers):
+    for _ in range(workers):
         graph.add_vertex(cs, Timed, {"x": graph.add_variable(FLOAT, (elements,), tile=0)}, tile=0)
     engine = pc.Engine(graph, program.Execute(cs))
     engine.run()

@@ -70,9 +70,7 @@ def emit(
         rows=rows,
         phase_names=tuple(phase_names),
         codelets=tuple(codelets),
-        memory=MemoryMap(
-            memory.tile_base, memory.tile_bytes, int(memory.address[-1]), memory.staging_bytes, memory.arena_bytes, memory.by_category
-        ),
+        memory=MemoryMap(memory.tile_base, memory.tile_bytes, int(memory.address[-1]), memory.staging_bytes, memory.arena_bytes, memory.by_category),
         initial=initial,
         initial_bytes=initial_bytes,
         reads=reads,

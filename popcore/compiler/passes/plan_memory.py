@@ -71,7 +71,7 @@ def _share_slots(graph: Graph, layout: Layout, lives: Array) -> Array:
     """
     slot = np.arange(len(graph.variables))
     nbytes = np.bincount(layout.slab_variable, weights=layout.slab_bytes, minlength=len(slot)).astype(np.int64)
-    mortal = [v for v in np.flatnonzero((lives[:, 0] != ALWAYS) & (nbytes > 0)).tolist()]
+    mortal: list[int] = np.flatnonzero((lives[:, 0] != ALWAYS) & (nbytes > 0)).tolist()
     mortal.sort(key=lambda v: (int(lives[v, 0]), -int(nbytes[v]), v))
     free: list[tuple[int, int]] = []  # (last instruction, variable whose slot it is)
     for v in mortal:
@@ -145,6 +145,12 @@ def _messages(moves: Moves, layout: Layout) -> Array:
 
 def _check_limit(graph: Graph, layout: Layout, lives: Array, slot: Array, by_category: dict[str, Array], target: Target) -> None:
     total = sum(by_category.values(), np.zeros(layout.num_tiles, np.int64))
+    executable = sum(region.nbytes for region in target.memory_regions if region.executable)
+    instructions = by_category["code"] + by_category["exchange code"]
+    fullest = int(np.argmax(instructions))
+    if instructions[fullest] > executable:
+        rows = sorted(((f"({name})", int(by_category[name][fullest])) for name in ("code", "exchange code")), key=lambda row: -row[1])
+        raise OutOfTileMemoryError(tile=fullest, needed=int(instructions[fullest]), available=executable, largest=rows)
     tile = int(np.argmax(total))
     if total[tile] <= target.bytes_per_tile:
         return

@@ -75,8 +75,10 @@ def _handles(graph: Graph, program: nodes.Program) -> Iterator[PopcoreError]:
     if not isinstance(program, copies.Copy) or program.kind == "tensor":
         return
     end, known = (program.stream, graph.streams) if program.kind.startswith("stream") else (program.remote, graph.remotes)
-    if known.get(end.name) is not end:  # type: ignore[comparison-overlap]  # both tables are looked up by name
-        yield ControlProgramError(f"Copy ({program.site}) uses {end.name!r}, which this graph does not have", "use the object that this graph's add_... returned")
+    if known.get(end.name) is not end:
+        yield ControlProgramError(
+            f"Copy ({program.site}) uses {end.name!r}, which this graph does not have", "use the object that this graph's add_... returned"
+        )
 
 
 def _unmapped(graph: Graph, used: Array) -> Iterator[PopcoreError]:

@@ -34,8 +34,12 @@ def summary(profile: Profile) -> str:
     lines += [
         "",
         f"memory: fullest is tile {fullest}, {int(used[fullest]):,} of {target.bytes_per_tile:,} B ({parts})",
-        f"moved: {profile.bytes.exchange:,} B exchange, {profile.bytes.ipu_links:,} B IPU-Links, {profile.bytes.host:,} B host, "
-        f"{profile.bytes.streaming_memory:,} B Streaming Memory",
+        "moved: " + ", ".join(f"{n:,} B {by}" for n, by in _moved(profile)),
         f"emulator: {profile.wall_seconds * 1e3:,.1f} ms of wall time on this machine",
     ]
     return "\n".join(lines)
+
+
+def _moved(profile: Profile) -> tuple[tuple[int, str], ...]:
+    moved = profile.bytes
+    return (moved.exchange, "exchange"), (moved.ipu_links, "IPU-Links"), (moved.host, "host"), (moved.streaming_memory, "Streaming Memory")
