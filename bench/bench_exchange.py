@@ -20,6 +20,7 @@ from popcore import UNSIGNED_INT, program
 from popcore.graph import Tensor
 
 TILES = 1472
+TILE_WORDS = 150 << 10  # a tile holds a little more
 SIZES = (4, 16, 64, 256, 1024, 4096)  # bytes of a message
 SCATTERED, LONG, BROADCAST = (Goal(good, moonshot, more_is_better=True) for good, moonshot in ((0.4, 0.6), (0.85, 1.0), (0.85, 1.3)))
 ROUND_BYTES = 32 << 20  # a run moves at least so much
@@ -64,7 +65,7 @@ def _pair(shape_from: tuple[int, ...], shape_to: tuple[int, ...], tiles: int) ->
 
 def all_to_all(words: int, total: int):
     """Returns: graph, what is copied, what to, the data to send, what should arrive; so do the other patterns."""
-    tiles = max(2, min(TILES, isqrt(total // words)))
+    tiles = max(2, min(TILES, isqrt(total // words), TILE_WORDS // (2 * words)))
     graph, source, target = _pair((tiles, tiles, words), (tiles, tiles, words), tiles)
     for tensor in (source, target):
         _map_rows(graph, tensor, np.arange(tiles))

@@ -87,14 +87,17 @@ def check_equal(what: str, got: Any, expected: Any) -> None:
         raise WrongAnswer(f"{what}: {wrong.size} of {got.size} elements are wrong, the first is {at}: {got.flat[at]}, not {expected.flat[at]}")
 
 
-def interleave(actions: Sequence[Callable[[], object]], smoke: bool = False) -> list[list[float]]:
+def interleave(actions: Sequence[Callable[[], object]], smoke: bool = False, one_by_one: bool = False) -> list[list[float]]:
     """Seconds a call of each action, round by round; the actions take turns, so that a busy machine slows all of them alike.
+
+    Args:
+        one_by_one: Time each call by itself, for what is disturbed as soon as anything else runs.
 
     Needs: each action was called before, so that nothing is timed that happens once.
     """
     if smoke:
         return [[_batch(action, 1)] for action in actions]
-    inner = [_calls_for(action) for action in actions]
+    inner = [1 if one_by_one else _calls_for(action) for action in actions]
     times: list[list[float]] = [[] for _ in actions]
     began = time.perf_counter()
     while len(times[0]) < ROUNDS or time.perf_counter() - began < SECONDS:

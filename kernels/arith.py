@@ -4,7 +4,7 @@ from numba.core import types
 
 from popcore.kernels import faults
 from popcore.kernels.operation import F32, I64, Refused, operation, state
-from popcore.kernels.values import BOOL, FLOAT, HALF, INT, LLVM, STORED, UNSIGNED, common, convert, is_float, name_of, saturate, scalar, to_stored
+from popcore.kernels.values import BOOL, FLOAT, HALF, INT, LLVM, STORED, UNSIGNED, common, convert, copysign, is_float, name_of, saturate, scalar, to_stored
 
 
 def _operands(builder, sig, args, kind):
@@ -77,8 +77,7 @@ def _failing(context, site, a, b):
 def _float_mod(builder, left, right):
     rest = builder.frem(left, right)
     zero = F32(0.0)
-    copysign = builder.module.declare_intrinsic("llvm.copysign", [F32])
-    signed_zero = builder.call(copysign, [rest, right])
+    signed_zero = copysign(builder, rest, right)
     differ = builder.xor(builder.fcmp_ordered("<", right, zero), builder.fcmp_ordered("<", rest, zero))
     adjusted = builder.select(differ, builder.fadd(rest, right), rest)
     return builder.select(builder.fcmp_ordered("==", rest, zero), signed_zero, adjusted)

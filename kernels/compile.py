@@ -42,8 +42,8 @@ def compile_driver(lowered, symbol: str) -> bytes:
         raise _user_error(lowered, error) from error
     finally:
         unit.close()
-    module = _linked(_driver(unit, result, symbol), symbol)
-    return emit_object(module)
+    _add_driver(unit, result, symbol)
+    return emit_object(_linked(unit.library, symbol))
 
 
 def _user_error(lowered, error):
@@ -70,6 +70,8 @@ class _Unit:
         codelet = lowered.codelet
         fields = [(f.name, _code(f.dtype), f.shape, f.direction != "in") for f in codelet.fields]
         self.self_type = SelfType(codelet.name, fields)
+        # One library for all: a library that links another one would have that one optimised and loaded first.
+        self.library = target_context.codegen().create_library(codelet.name)
         self.compiled = {}
         self.tokens = []
         self.stubs = [self._stub(i) for i in range(len(lowered.functions))]
@@ -79,7 +81,9 @@ class _Unit:
         key = (index, arguments)
         if key not in self.compiled:
             python = self._python(self.lowered.functions[index])
-            self.compiled[key] = compiler.compile_extra(self.typing, self.target, python, arguments, None, flags(), {}, pipeline_class=Pipeline)
+            self.compiled[key] = compiler.compile_extra(
+                self.typing, self.target, python, arguments, None, flags(), {}, library=self.library, pipeline_class=Pipeline
+            )
         return self.compiled[key]
 
     def _python(self, function):
@@ -106,7 +110,7 @@ class _Unit:
                     raise _user_error(unit.lowered, error) from error
                 if (index, plain) not in tokens:
                     tokens[index, plain] = token = (stub, plain)
-                    unit.target.insert_user_function(token, result.fndesc, [result.library])
+                    unit.target.insert_user_function(token, result.fndesc)
                     unit.tokens.append(token)
                 return signature(result.signature.return_type, *plain)
 
@@ -129,10 +133,9 @@ def _code(dtype):
 # -- the driver --
 
 
-def _driver(unit, result, symbol):
-    """A library with the driver and the user's functions, not yet optimised."""
-    library = unit.target.codegen().create_library(f"driver_{symbol}")
-    module = library.create_ir_module(f"driver_{symbol}")
+def _add_driver(unit, result, symbol):
+    """Add the driver to the library of the user's functions."""
+    module = unit.library.create_ir_module(f"driver_{symbol}")
     pointers = [I8.as_pointer(), I64.as_pointer(), I32.as_pointer(), I64, I64, I8.as_pointer(), I64, I8.as_pointer()]
     function = ir.Function(module, ir.FunctionType(I64, pointers), symbol)
     memory, bases, tiles, first, last, rows, count, block = function.args
@@ -149,9 +152,7 @@ def _driver(unit, result, symbol):
             vertex = _vertex(unit, builder, base, rows, builder.mul(r, I64(stride)))
             _call_body(unit, builder, result, block, vertex, position)
     builder.ret(I64(0))
-    library.add_ir_module(module)
-    library.add_linking_library(result.library)
-    return library
+    unit.library.add_ir_module(module)
 
 
 def _vertex(unit, builder, base, rows, at):
@@ -202,14 +203,9 @@ def _call_body(unit, builder, result, block, vertex, position):
 
 def _linked(library, symbol):
     """One module in which only ``symbol`` is visible."""
-    seen = set()
     module = library._final_module
-    waiting = list(library._linking_libraries)
-    while waiting:
-        linked = waiting.pop()
-        if linked not in seen:
-            seen.add(linked)
-            module.link_in(linked._get_module_for_linking(), preserve=True)
+    for linked in library._linking_libraries:  # what Numba itself compiled for an operation
+        module.link_in(linked._get_module_for_linking(), preserve=True)
     for function in module.functions:
         if not function.is_declaration and function.name != symbol:
             function.linkage = "internal"

@@ -6,7 +6,22 @@ Offsets are 32-bit words: half the table to read. See ``popcore.executable.opcod
 
 from popcore.kernels import status as s
 from popcore.kernels.native import (
-    copy1, copy2, copy4, copy8, copy16, copy32, copy64, copy_bytes, fence, load32u, load64, part, prefetch, smaller, stream64,
+    copy1,
+    copy2,
+    copy4,
+    copy8,
+    copy16,
+    copy32,
+    copy64,
+    copy_bytes,
+    fence,
+    load32u,
+    load64,
+    part,
+    prefetch,
+    smaller,
+    stream16,
+    stream64,
 )  # fmt: skip
 
 WORDS, SPANS = 0, 1  # kinds of groups; the third is strided
@@ -84,8 +99,36 @@ def copy_streaming(target, source, words, next_source):
 
 
 @part
+def stream_pairs(memory, words, begin, end, width):
+    """Pairs of a group that is larger than the caches: 16, 32 words, or 64 and more. Lines are written whole or not around the caches."""
+    for i in range(begin, end):
+        target, source = target_of(memory, words, i), source_of(memory, words, i)
+        if width > 64:
+            copy_streaming(target, source, width, source_of(memory, words, smaller(i + 1, end - 1)))
+            continue
+        ahead = source_of(memory, words, smaller(i + 8, end - 1))
+        prefetch(ahead)
+        if width > 16:
+            prefetch(ahead + 64)
+        if target & LINE != 0:
+            copy_any(target, source, width)
+        elif width == 64:
+            prefetch(ahead + 128)
+            prefetch(ahead + 192)
+            stream64(target, source)
+        else:
+            stream16(target, source)
+            if width == 32:
+                stream16(target + 64, source + 64)
+    fence()
+    return 0
+
+
+@part
 def copy_pairs(memory, words, begin, end, width, streaming):
-    if width == 1:
+    if streaming:
+        stream_pairs(memory, words, begin, end, width)
+    elif width == 1:
         for i in range(begin, end):
             copy1(target_of(memory, words, i), source_of(memory, words, i))
     elif width == 2:
@@ -118,11 +161,6 @@ def copy_pairs(memory, words, begin, end, width, streaming):
             prefetch(ahead + 128)
             prefetch(ahead + 192)
             copy64(target_of(memory, words, i), source_of(memory, words, i))
-    elif streaming:
-        for i in range(begin, end):
-            ahead = source_of(memory, words, smaller(i + 1, end - 1))
-            copy_streaming(target_of(memory, words, i), source_of(memory, words, i), width, ahead)
-        fence()
     elif width < 512:
         for i in range(begin, end):
             copy_any(target_of(memory, words, i), source_of(memory, words, i), width)

@@ -9,7 +9,7 @@ import llvmlite.ir as ir
 
 from popcore.kernels.arith import rounded
 from popcore.kernels.operation import F32, I32, operation
-from popcore.kernels.values import BOOL, FLOAT, HALF, INT, UNSIGNED, common, convert, is_float, scalar
+from popcore.kernels.values import BOOL, FLOAT, HALF, INT, UNSIGNED, common, convert, copysign, is_float, scalar
 
 PREFIX = "popcore."
 LIBM = (
@@ -60,7 +60,7 @@ for _name in (*LIBM, *LIBM2):
     _declare(_name, _libm(_name))
 _declare("fpow", _libm("pow"))
 _declare("fmod", lambda builder, left, right: builder.frem(left, right))
-_declare("copysign", lambda builder, left, right: builder.call(builder.module.declare_intrinsic("llvm.copysign", [F32]), [left, right]))
+_declare("copysign", copysign)
 
 
 @operation("rint", lambda a: INT if scalar(a) == BOOL else scalar(a))

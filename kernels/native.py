@@ -5,17 +5,19 @@ The operations below take addresses as integers. They do not check anything: wha
 """
 
 import os
-from collections.abc import Callable
 from functools import lru_cache
 from inspect import Parameter, Signature
 from inspect import signature as signature_of
+from typing import Any
 
 import llvmlite.ir as ir
 from numba import njit, types
-from numba.core import compiler, cpu, typing
+from numba.core import compiler, cpu
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.compiler_machinery import PassManager
 from numba.core.typed_passes import IRLegalization, NativeLowering, NoPythonBackend, NopythonTypeInference, PreLowerStripPhis
+from numba.core.typing.context import BaseContext
+from numba.core.typing.templates import signature as typed
 from numba.core.untyped_passes import FixupArgs, IRProcessing, ReconstructSSA, TranslateByteCode
 from numba.extending import lower_builtin, type_callable
 
@@ -24,17 +26,17 @@ I8, I32, I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 FALLBACK = os.environ.get("POPCORE_FALLBACK") == "1"
 """Use Numba's public API only: see ``fallback``."""
 
-_called: dict[str, Callable[..., int]] = {}  # parts that the object being compiled calls, by symbol
+_called: dict[str, Any] = {}  # parts that the object being compiled calls, by symbol
 
 
-def part(function: Callable[..., int]):
+def part(function):
     """Decorates a function over 64-bit integers that returns one, to be called from what ``compile_object`` compiles.
 
     Numba would compile, optimise and load each such function by itself before it looks at its caller; here a call is
     a call of a C symbol, and all parts are optimised once, together.
     """
     if FALLBACK:
-        return njit(error_model="numpy", no_cpython_wrapper=True)(function)
+        return njit(error_model="numpy")(function)
     symbol, kinds = f"part_{function.__name__}", [I64] * len(signature_of(function).parameters)
 
     def generate(context, builder, signature, arguments):
@@ -45,7 +47,7 @@ def part(function: Callable[..., int]):
     return _operation(len(kinds))(generate)
 
 
-def _operation(count: int, result=types.int64):
+def _operation(count, result=types.int64):
     """Decorates the LLVM code of something that machine code can call: a function of ``count`` integers.
 
     Not ``@intrinsic``: typing one makes Numba load the implementations of all NumPy.
@@ -56,9 +58,9 @@ def _operation(count: int, result=types.int64):
             raise NotImplementedError(generate.__name__)
 
         def typer(*_):
-            return typing.signature(result, *[types.int64] * count)
+            return typed(result, *[types.int64] * count)
 
-        typer.__signature__ = Signature([Parameter(f"a{i}", Parameter.POSITIONAL_ONLY) for i in range(count)])
+        typer.__dict__["__signature__"] = Signature([Parameter(f"a{i}", Parameter.POSITIONAL_ONLY) for i in range(count)])
         type_callable(call)(lambda context: typer)
         lower_builtin(call, *[types.int64] * count)(generate)
         return call
@@ -66,7 +68,7 @@ def _operation(count: int, result=types.int64):
     return decorate
 
 
-class _Typing(typing.BaseContext):
+class _Typing(BaseContext):
     """The types of plain Python: Numba's own context would load the implementations of all NumPy first."""
 
     def resolve_getattr(self, typ, attr):
@@ -87,9 +89,9 @@ class _Pipeline(compiler.CompilerBase):
 
     def define_pipelines(self):
         manager = PassManager("machine")
-        for each in (TranslateByteCode, FixupArgs, IRProcessing, ReconstructSSA, NopythonTypeInference):
-            manager.add_pass(each, each._name)
-        for each in (PreLowerStripPhis, IRLegalization, NativeLowering, NoPythonBackend):
+        passes: list[Any] = [TranslateByteCode, FixupArgs, IRProcessing, ReconstructSSA, NopythonTypeInference]
+        passes += [PreLowerStripPhis, IRLegalization, NativeLowering, NoPythonBackend]
+        for each in passes:
             manager.add_pass(each, each._name)
         manager.finalize()
         return [manager]
@@ -101,8 +103,8 @@ def _contexts():
     return typing_context, _Target(typing_context)
 
 
-def _flags() -> compiler.Flags:
-    flags = compiler.Flags()
+def _flags():
+    flags: Any = compiler.Flags()
     flags.no_cpython_wrapper = True
     flags.no_cfunc_wrapper = True
     flags.no_compile = True  # of the intermediate module: only the final object is wanted
@@ -112,7 +114,7 @@ def _flags() -> compiler.Flags:
     return flags
 
 
-def _add_function(library, function: Callable[..., int], symbol: str) -> None:
+def _add_function(library, function, symbol):
     """Put ``int64 symbol(int64, ...)`` into a code library, not yet optimised."""
     typing_context, context = _contexts()
     arguments = (types.int64,) * len(signature_of(function).parameters)
@@ -128,8 +130,8 @@ def _add_function(library, function: Callable[..., int], symbol: str) -> None:
 
 
 @global_compiler_lock
-def compile_object(functions: dict[str, Callable[..., int]]) -> bytes:
-    """A native object file with ``int64 symbol(int64, ...)`` for each symbol, which does what its function does.
+def compile_object(functions):
+    """A native object file with ``int64 symbol(int64, ...)`` for each symbol of ``functions``, a dict, which does what its function does.
 
     Needs: functions of 64-bit integers that raise nothing and allocate nothing; they call ``part`` functions and the operations below.
     Gives: the bytes of an object for this very processor; only the symbols asked for are visible.
@@ -139,7 +141,7 @@ def compile_object(functions: dict[str, Callable[..., int]]) -> bytes:
     context.refresh()
     library = context.codegen().create_library("popcore")
     _called.clear()
-    done: set[str] = set()
+    done = set()
     waiting = dict(functions)
     while waiting:
         for symbol, function in waiting.items():
@@ -157,11 +159,11 @@ def compile_object(functions: dict[str, Callable[..., int]]) -> bytes:
     return context.codegen()._tm.emit_object(module)
 
 
-def _pointer(builder: ir.IRBuilder, address: ir.Value, kind: ir.Type) -> ir.Value:
+def _pointer(builder, address, kind):
     return builder.inttoptr(address, kind.as_pointer())
 
 
-def _loader(width: ir.IntType, signed: bool):
+def _loader(width, signed):
     @_operation(1)
     def load(context, builder, signature, arguments):
         value = builder.load(_pointer(builder, arguments[0], width), align=1)
@@ -199,7 +201,7 @@ def store64(context, builder, signature, arguments):
     return context.get_dummy_value()
 
 
-def _copier(words: int, streaming: bool = False):
+def _copier(words, streaming=False):
     """An operation that copies a constant number of 4-byte words: it becomes a few vector moves."""
     vector = min(words, 16)
     kind = I32 if words == 1 else ir.VectorType(I32, vector)
@@ -225,6 +227,7 @@ copy8 = _copier(8)
 copy16 = _copier(16)
 copy32 = _copier(32)
 copy64 = _copier(64)
+stream16 = _copier(16, streaming=True)
 stream64 = _copier(64, streaming=True)
 
 

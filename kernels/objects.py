@@ -98,7 +98,7 @@ def environment() -> str:
     return f"{sources.hexdigest()} {processor} numba {numba} llvmlite {llvmlite.__version__} python {sys.version_info[:2]}"
 
 
-def _features() -> str:
+def _features():
     try:
         return llvm.get_host_cpu_features().flatten()
     except RuntimeError:  # LLVM does not know this processor

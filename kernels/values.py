@@ -80,6 +80,12 @@ def saturate(builder, value, source, bits, signed):
     return builder.call(function, [value])
 
 
+def copysign(builder, magnitude, sign):
+    """The first float32 with the sign of the second."""
+    function = builder.module.declare_intrinsic("llvm.copysign", [F32], ir.FunctionType(F32, [F32, F32]))
+    return builder.call(function, [magnitude, sign])
+
+
 def to_stored(builder, value, source, code):
     """A value as an element of ``code`` has it in memory."""
     if code in ("float", "half"):

@@ -11,7 +11,21 @@ from popcore.kernels import abi
 from popcore.kernels import status as s
 from popcore.kernels.exchange import copy_group
 from popcore.kernels.native import (
-    call_driver, call_int, exchange, fence, load8, load8u, load16, load16u, load32, load32u, load64, load_acquire, part, pause, store64, store_release,
+    call_driver,
+    call_int,
+    exchange,
+    load8,
+    load8u,
+    load16,
+    load16u,
+    load32,
+    load32u,
+    load64,
+    load_acquire,
+    part,
+    pause,
+    store64,
+    store_release,
 )  # fmt: skip
 
 RUN, REPEAT, END, BRANCH, JUMP, SWITCH, CALL, RETURN, YIELD, NOP, HALT = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 0
@@ -19,7 +33,7 @@ INSTRUCTION_COST = 40  # of the poll budget; a phase costs about its bytes
 BUDGET = 200_000  # between two looks at the clock: about 20 us
 SPINS = 3_000  # rounds of a wait loop before it lets other threads run, then sleeps
 YIELDS = 3_400
-LINGER = 5_000  # rounds after which a worker parks if no run is going on
+LINGER = YIELDS + 30  # rounds after which a worker parks if no run is going on: a few milliseconds
 LEAVE = -1  # in place of a phase
 FAULT_BYTES = s.FAULT_WORDS * 8
 AUX_BYTES = abi.AUX_WORDS * 8
@@ -130,10 +144,10 @@ def run_jobs(context, thread, job_range):
 def all_awake(context):
     """Tell the workers that a run is going on. Returns whether all of them listen."""
     exchange(word(context, s.SYNC) + s.SYNC_WANTED * 8, 1)  # a fence: a worker that parks sees it, or this sees that it has parked
+    asleep = 0
     for thread in range(1, word(context, s.THREADS)):
-        if load_acquire(thread_line(context, thread) + s.THREAD_AWAKE * 8) == 0:
-            return False
-    return True
+        asleep |= load_acquire(thread_line(context, thread) + s.THREAD_AWAKE * 8) == 0
+    return not asleep
 
 
 @part
@@ -240,11 +254,45 @@ def leave(context, status, pc, value):
 
 
 @part
+def step(context, row, pc, operation, a, loops, memory):
+    """The pc after an instruction that only decides where to go; minus a status where it cannot be done."""
+    if operation == END:
+        left = load64(loops + (a << 3)) - 1
+        store64(loops + (a << 3), left)
+        return load64(row + 16) if left > 0 else pc + 1
+    if operation == REPEAT:
+        rounds = load64(row + 16)
+        store64(loops + (a << 3), rounds)
+        return pc + 1 if rounds > 0 else load64(row + 24)
+    if operation == JUMP:
+        return a
+    if operation == BRANCH:
+        return load64(row + 24) if is_zero(memory + a, load64(row + 16)) else pc + 1
+    if operation == NOP:
+        return pc + 1
+    if operation == CALL:
+        used = word(context, s.STACK_USED)
+        if used >= word(context, s.STACK_DEPTH):
+            return -s.OVERFLOW
+        store64(word(context, s.STACK) + (used << 3), pc + 1)
+        store64(context + s.STACK_USED * 8, used + 1)
+        return a
+    if operation == RETURN:
+        used = word(context, s.STACK_USED) - 1
+        if used < 0:
+            return -s.OVERFLOW
+        store64(context + s.STACK_USED * 8, used)
+        return load64(word(context, s.STACK) + (used << 3))
+    if operation == SWITCH:
+        return find_case(word(context, s.SWITCHES) + load64(row + 24) * 16, integer(memory + a, load64(row + 16)))
+    return -s.UNKNOWN
+
+
+@part
 def walk(context, pc):
     """Run from ``pc`` until there is something for the host: a status, and RESULT_PC and RESULT_VALUE of the context."""
     code, counts, phases = word(context, s.CODE), word(context, s.COUNTS), word(context, s.PHASES)
-    loops, stack, depth = word(context, s.LOOPS), word(context, s.STACK), word(context, s.STACK_DEPTH)
-    memory, tile_base, tiles = word(context, s.MEMORY), word(context, s.TILE_BASE), word(context, s.TILES)
+    loops, memory, tile_base, tiles = word(context, s.LOOPS), word(context, s.MEMORY), word(context, s.TILE_BASE), word(context, s.TILES)
     aux, faulted = word(context, s.AUX), word(context, s.SYNC) + s.SYNC_FAULTED * 8
     awake = word(context, s.THREADS) == 1
     budget = BUDGET
@@ -280,41 +328,14 @@ def walk(context, pc):
                 return leave(context, s.PRINTS, pc, a)
             continue
         store64(count, load64(count) + 1)
-        if operation == END:
-            left = load64(loops + (a << 3)) - 1
-            store64(loops + (a << 3), left)
-            pc = load64(row + 16) if left > 0 else pc + 1
-        elif operation == REPEAT:
-            rounds = load64(row + 16)
-            store64(loops + (a << 3), rounds)
-            pc = pc + 1 if rounds > 0 else load64(row + 24)
-        elif operation == JUMP:
-            pc = a
-        elif operation == BRANCH:
-            pc = load64(row + 24) if is_zero(memory + a, load64(row + 16)) else pc + 1
-        elif operation == NOP:
-            pc += 1
-        elif operation == CALL:
-            used = word(context, s.STACK_USED)
-            if used >= depth:
-                return leave(context, s.OVERFLOW, pc, 0)
-            store64(stack + (used << 3), pc + 1)
-            store64(context + s.STACK_USED * 8, used + 1)
-            pc = a
-        elif operation == RETURN:
-            used = word(context, s.STACK_USED) - 1
-            if used < 0:
-                return leave(context, s.OVERFLOW, pc, 0)
-            store64(context + s.STACK_USED * 8, used)
-            pc = load64(stack + (used << 3))
-        elif operation == SWITCH:
-            pc = find_case(word(context, s.SWITCHES) + load64(row + 24) * 16, integer(memory + a, load64(row + 16)))
-        elif operation == YIELD:
+        if operation == YIELD:
             return leave(context, s.YIELD, pc + 1, a)
-        elif operation == HALT:
+        if operation == HALT:
             return leave(context, s.HALT, pc, 0)
-        else:
-            return leave(context, s.UNKNOWN, pc, operation)
+        following = step(context, row, pc, operation, a, loops, memory)
+        if following < 0:
+            return leave(context, -following, pc, operation)
+        pc = following
 
 
 def run(context, pc):
@@ -352,13 +373,10 @@ def work(context, thread):
         if rounds < YIELDS:
             if word(context, s.YIELD_FUNCTION) != 0:
                 call_int(word(context, s.YIELD_FUNCTION), 0, 0)
-        elif rounds > LINGER or load_acquire(sync + s.SYNC_WANTED * 8) == 0:
+        elif rounds > LINGER and load_acquire(sync + s.SYNC_WANTED * 8) == 0:
+            exchange(awake, 0)  # a fence: this sees that a run begins, or the run sees that this has parked
             if load_acquire(sync + s.SYNC_WANTED * 8) == 0:
-                exchange(awake, 0)
-                fence()
-                if load_acquire(sync + s.SYNC_WANTED * 8) == 0:
-                    return s.PARKED
-                exchange(awake, 1)
-            rounds = YIELDS
+                return s.PARKED
+            exchange(awake, 1)
         elif word(context, s.SLEEP_FUNCTION) != 0:
             call_int(word(context, s.SLEEP_FUNCTION), 20, 0)

@@ -41,6 +41,10 @@ class Case:
         vertices = "\n".join(f"  {g!r} on tiles {g.tile.tolist()}" for cs in self.graph.compute_sets for g in cs.groups.values())
         return f"{self.graph.target}, runs {self.runs}\n{variables}\n{vertices}\n{program.text(*self.programs)}"
 
+    def _repr_pretty_(self, printer, cycle: bool) -> None:
+        """What Hypothesis shows of a case that fails."""
+        printer.text(repr(self))
+
 
 class Drawing:
     """One case being drawn."""

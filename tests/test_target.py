@@ -5,7 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from popcore.errors import ElementTypeError, TileMappingError, UnknownNameError, ValueRangeError
@@ -121,6 +121,7 @@ def test_the_environment_puts_another_machine_in_place(monkeypatch):
     assert Device("C2", num_ipus=3, tiles_per_ipu=7).target.num_tiles == 21
 
 
+@settings(deadline=None)
 @given(devices)
 def test_any_count_makes_a_target(device):
     """
@@ -151,6 +152,7 @@ def test_counts_may_be_numpy_integers():
     assert type(target.num_ipus) is int
 
 
+@settings(deadline=None)
 @given(devices)
 def test_a_target_is_a_value(device):
     """
@@ -185,6 +187,7 @@ def test_a_virtual_target_counts_what_it_is_given():
     assert (target.virtual(range(1000, 2000)).num_ipus, target.virtual(range(1000, 2000)).num_tiles) == (1, 1000)
 
 
+@settings(deadline=None)
 @given(devices, st.data())
 def test_a_virtual_target_has_as_many_tiles_as_are_listed(device, data):
     """

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from popcore.dialect.arithmetic import Value, common, to_float
+from popcore.dialect.arithmetic import Value, to_float, to_half
 from popcore.dialect.known import EXACT, LIBM, LIBM2
 
 _F32, _F16 = np.float32, np.float16
@@ -44,28 +44,23 @@ def _libm(name: str) -> Callable[[Value], Value]:
     return apply
 
 
-def _libm2(name: str) -> Callable[[Value, Value], Value]:
+def _of_two(function: Callable[[np.float32, np.float32], Any]) -> Callable[[Value, Value], Value]:
+    """HALF if both are halves or one is an integer; integers are converted each by itself."""
+
     def apply(left: Value, right: Value) -> Value:
-        left, right, kind = common(left, right)
-        result = _F32(_c_function(name, 2)(float(to_float(left)), float(to_float(right))))
-        return result.astype(_F16) if kind is _F16 else result
+        kinds = {type(left), type(right)}
+        if _F16 in kinds and _F32 not in kinds:
+            return _F32(function(to_float(to_half(left)), to_float(to_half(right)))).astype(_F16)
+        return _F32(function(to_float(left), to_float(right)))
 
     return apply
 
 
+def _libm2(name: str) -> Callable[[Value, Value], Value]:
+    return _of_two(lambda left, right: _c_function(name, 2)(float(left), float(right)))
+
+
 fpow = _libm2("pow")
-
-
-def fmod(left: Value, right: Value) -> Value:
-    left, right, kind = common(left, right)
-    result = np.fmod(to_float(left), to_float(right))
-    return result.astype(_F16) if kind is _F16 else result
-
-
-def copysign(left: Value, right: Value) -> Value:
-    left, right, kind = common(left, right)
-    result = np.copysign(to_float(left), to_float(right))
-    return result.astype(_F16) if kind is _F16 else result
 
 
 def _exact(function: Callable[[Any], Any]) -> Callable[[Value], Value]:
@@ -94,5 +89,5 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     **{name: _asks(getattr(np, name)) for name in EXACT if name.startswith("is")},
     **{name: _libm(name) for name in LIBM},
     **{name: _libm2(name) for name in LIBM2},
-    "fmod": fmod, "copysign": copysign, "fpow": fpow, "rint": rint,
+    "fmod": _of_two(np.fmod), "copysign": _of_two(np.copysign), "fpow": fpow, "rint": rint,
 }  # fmt: skip

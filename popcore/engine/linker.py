@@ -32,7 +32,7 @@ from popcore.types import Array
 POLL_SECONDS = 0.1
 PRINT_WORDS = 1 << 16  # of each thread, for one phase
 STREAM_BYTES = 24 << 20  # copies of one phase above this go around the caches
-STREAM_WIDTH = 256  # words; narrower copies would leave half-written lines
+STREAM_WIDTHS = (16, 32, 64)  # words; and from the last on. Others would leave half-written lines
 _VM_SYMBOLS = ("popcore_run", "popcore_work")
 _MACHINE = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
 
@@ -46,12 +46,17 @@ def cache_folder() -> Path:
     return Path(platformdirs.user_cache_dir("popcore"))
 
 
+def _falls_back() -> bool:
+    """Whether Numba's internals are to be left alone; codelets then run as Python."""
+    return os.environ.get("POPCORE_FALLBACK") == "1"
+
+
 def _machine_functions(cache: objects.Cache) -> tuple[Callable[[int, int], int], Callable[[int, int], int]]:
     """``vm.run`` and ``vm.work``."""
-    if os.environ.get("POPCORE_FALLBACK") == "1":
+    if _falls_back():
         from popcore.kernels import fallback
 
-        addresses = fallback.machine_addresses()
+        addresses: list[int] = fallback.machine_addresses()
     else:
         addresses = objects.load(cache, objects.key_of("machine"), _VM_SYMBOLS, _compile_machine)
     run, work = (_MACHINE(address) for address in addresses)
@@ -85,9 +90,11 @@ def _machine_groups(executable: Executable) -> Array:
     flat = np.flatnonzero((groups[:, Group.KIND] == GroupKind.STRIDED) & (groups[:, Group.COUNT] == 1) & (groups[:, Group.COUNT1] > 1))
     outer, inner = (Group.COUNT, Group.SOURCE2, Group.TARGET2), (Group.COUNT1, Group.SOURCE1, Group.TARGET1)
     groups[flat[:, None], outer + inner] = groups[flat[:, None], inner + outer]
-    wide = (groups[:, Group.KIND] != GroupKind.SPANS) & (groups[:, Group.WIDTH] >= STREAM_WIDTH)
-    entries = np.where(groups[:, Group.KIND] == GroupKind.STRIDED, groups[:, Group.COUNT] * groups[:, Group.COUNT1], groups[:, Group.COUNT])
-    groups[:, status.GROUP_STREAMING] = wide & (4 * groups[:, Group.WIDTH] * entries >= STREAM_BYTES)
+    width, nested = groups[:, Group.WIDTH], groups[:, Group.KIND] == GroupKind.STRIDED
+    wide = (width >= STREAM_WIDTHS[-1]) | (np.isin(width, STREAM_WIDTHS) & ~nested)
+    wide &= groups[:, Group.KIND] != GroupKind.SPANS
+    entries = np.where(nested, groups[:, Group.COUNT] * groups[:, Group.COUNT1], groups[:, Group.COUNT])
+    groups[:, status.GROUP_STREAMING] = wide & (4 * width * entries >= STREAM_BYTES)
     return groups
 
 
@@ -128,6 +135,7 @@ class Image:
 
     def __init__(self, executable: Executable, arena: Arena, threads: int = 1, interpret: bool = False) -> None:
         self.executable, self.arena = executable, arena
+        interpret = interpret or _falls_back()
         self.threads = 1 if interpret else max(1, threads)
         self._lock = threading.Lock()
         cache = objects.Cache(cache_folder())

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from popcore.errors import ExecutableFileError
 from popcore.executable.executable import Executable
 from popcore.executable.opcodes import ROW_WORDS, Batch, Group, GroupKind, Op, Phase
-from popcore.types import Array
+from popcore.types import Array, ElementType
 
 _LIMIT = 1 << 48  # bytes: no arena is larger, and sums of three stay within 64 bits
 
@@ -42,7 +44,7 @@ def _checks(e: Executable) -> list[tuple[str, bool]]:
     found = [(f"table {name} has the wrong shape or type", _shape(array, kind, columns)) for name, array, kind, columns in tables]
     if not all(fine for _, fine in found):
         return found
-    return [*_check_memory(e), *_check_code(e), *_check_copies(e), *_check_batches(e), *_check_costs(e)]
+    return [*_check_memory(e), *_check_code(e), *_check_copies(e), *_check_batches(e), *_check_host(e), *_check_costs(e)]
 
 
 def _check_memory(e: Executable) -> list[tuple[str, bool]]:
@@ -58,7 +60,6 @@ def _check_memory(e: Executable) -> list[tuple[str, bool]]:
         ("the staging area leaves the arena", 0 <= m.staging <= m.arena_bytes and 0 <= m.staging_bytes <= m.arena_bytes - m.staging),
         ("initial values lie outside the arena", small and _within(ends[:, 0], 0, m.arena_bytes + 1) and _within(ends[:, 1], 0, len(e.initial_bytes) + 1)),
         ("a host handle has no phase", _within(np.array([h.phase for h in (*e.reads, *e.writes)], np.int64), 0, len(e.phases))),
-        ("a host handle has a negative shape", all(n >= 0 for h in (*e.reads, *e.writes) for n in h.shape)),
     ]  # fmt: skip
 
 
@@ -174,6 +175,26 @@ def _batch_fits(e: Executable, number: int) -> bool:
         if any(n and (end > room) for n, end in zip(elements, ends, strict=True)) or (columns < 0).any():
             return False
     return True
+
+
+def _check_host(e: Executable) -> list[tuple[str, bool]]:
+    """Requests to the host, and what the staging area has to hold for them."""
+    tables = {"stream": len(e.streams), "remote": len(e.remotes), "cycles": len(e.yields)}
+    rooms = [_room(h.shape, h.dtype) for h in (*e.reads, *e.writes)]
+    rooms += [_room((s.elements,), s.dtype) for s in e.streams]
+    rooms += [_room(y.shape, y.dtype) + y.offset for y in e.yields if y.dtype is not None]
+    rooms += [_room(y.shape[:1], y.rows_dtype) + y.rows_at for y in e.yields if y.rows_dtype is not None]
+    return [
+        ("a request to the host names nothing", all(0 <= y.index < count for y in e.yields for kind, count in tables.items() if y.kind.startswith(kind))),
+        ("a request to the host has no room", all(0 <= room <= e.memory.staging_bytes for room in rooms)),
+        ("a row of a remote buffer does not exist", all(0 <= r < e.remotes[y.index].repeats for y in e.yields if y.kind.startswith("remote") for r in y.rows)),
+        ("a program uses a stream that is not there", {name for names in e.streams_of for name in names} <= {s.name for s in e.streams}),
+    ]  # fmt: skip
+
+
+def _room(shape: tuple[int, ...], dtype: ElementType) -> int:
+    """Bytes; -1 if a dimension is negative."""
+    return -1 if any(n < 0 for n in shape) else math.prod(shape) * dtype.nbytes
 
 
 def _check_costs(e: Executable) -> list[tuple[str, bool]]:

@@ -11,6 +11,7 @@ import numpy as np
 from popcore.errors import GraphConnectionError, ShapeError, TileMappingError
 from popcore.graph import connect, values
 from popcore.graph.columns import EXTRA, HELD, UNCONNECTED, Column
+from popcore.graph.pieces import Pieces
 from popcore.graph.tensor import Tensor
 from popcore.graph.vertex import VertexGroup, VertexRange
 from popcore.types import Array
@@ -18,13 +19,13 @@ from popcore.types import Array
 
 @dataclass
 class _Entries:
-    """What a column gets: arrays over the new vertices; ``extra`` by number of the new vertex."""
+    """What a column gets: arrays over the new vertices; ``extra`` counts the new vertices from 0."""
 
     ids: Array
     length: Array | int = 0
     rows: Array | int = 0
     stride: Array | int = 0
-    extra: dict[int, Any] | None = None
+    extra: Pieces | None = None
     literals: Array | None = None
 
 
@@ -40,7 +41,7 @@ def add_many(group: VertexGroup, connections: Mapping[str, Any], tiles: Array, c
         column = group.column(name)
         where = f"{group.codelet.name}.{name} of {n} vertices in compute set {group.compute_set.name!r}"
         entries[name] = _entries(column, what, n, where, group)
-    estimates = None if cycles is None else np.broadcast_to(np.asarray(cycles, np.int64), (n,))
+    estimates = None if cycles is None else np.array(np.broadcast_to(np.asarray(cycles, np.int64), (n,)))
     first = group.count
     for name, column in group.columns.items():
         made = entries.get(name)
@@ -52,8 +53,8 @@ def add_many(group: VertexGroup, connections: Mapping[str, Any], tiles: Array, c
         made = made or _Entries(np.broadcast_to(np.int64(UNCONNECTED), (n,)))
         for numbers, given, kind in zip(column.numbers, (made.ids, made.length, made.rows, made.stride), "qqiq", strict=False):
             numbers.extend(np.array(np.broadcast_to(given, (n,)), kind))
-        for i, tensor in (made.extra or {}).items():
-            column.extra[first + i] = tensor
+        if made.extra is not None:
+            column.extra.extend(made.extra, first)
     group.extend_tiles(tiles)
     if estimates is not None:
         group.set_estimates(first, estimates)
@@ -146,11 +147,10 @@ def _ranges_of_runs(column: Column, tensor: Tensor, start: Array, length: Array,
     head = np.flatnonzero(np.diff(owner, prepend=-1))
     split = np.diff(np.append(head, owner.size)) > 1
     first = np.where(split, EXTRA, ids[head])
-    row_of = np.broadcast_to(rows, start.shape)
-    extra = {}
+    extra = Pieces()
     for i in np.flatnonzero(split).tolist():
         part = flat[int(start[i]) : int(start[i] + length[i])]
-        extra[i] = part.reshape((int(row_of[i]), -1)) if column.rank == 2 else part
+        extra.add(i, 0, part)
     return _Entries(first, length, rows, extra=extra)
 
 

@@ -3,67 +3,20 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from popcore.codelet import Field
-from popcore.graph.regions import PLACE, SHIFT, Regions
-from popcore.graph.tensor import Tensor
+from popcore.graph.numbers import Numbers
+from popcore.graph.pieces import Edges, Pieces
+from popcore.graph.regions import PLACE, SHIFT, Regions, expand
 from popcore.types import Array
 
 UNCONNECTED = -1  # what Column.var says of a field that nothing is connected to
 EXTRA = -2  # ... and of one whose elements are not one run: see Column.extra
 HELD = -3  # inside only: a literal, which finalise turns into a hidden constant
-
-
-class Numbers:
-    """An int column that grows by ``append`` (one) and ``extend`` (an array)."""
-
-    __slots__ = ("_chunks", "_done", "_tail", "append")
-
-    append: Callable[[int], None]
-
-    def __init__(self, code: str) -> None:
-        self._tail = array(code)
-        self.append = self._tail.append  # bound once: the hottest call of a graph's construction
-        self._chunks: list[Array] = []
-        self._done = 0
-
-    def __len__(self) -> int:
-        return self._done + len(self._tail)
-
-    def extend(self, values: Array) -> None:
-        self._flush()
-        self._chunks.append(values)
-        self._done += values.size
-
-    def array(self) -> Array:
-        """All of it. Later appends do not change what was returned; ``__setitem__`` does."""
-        self._flush()
-        if len(self._chunks) != 1:
-            self._chunks = [np.concatenate(self._chunks) if self._chunks else np.empty(0, self._tail.typecode)]
-        return self._chunks[0]
-
-    def __getitem__(self, i: int) -> int:
-        return int(self._tail[i - self._done]) if i >= self._done else int(self.array()[i])
-
-    def __setitem__(self, i: int, value: int) -> None:
-        if i >= self._done:
-            self._tail[i - self._done] = value
-        else:
-            self.array()[i] = value
-
-    def truncate(self, n: int) -> None:
-        """Take back what was appended one by one after the first ``n``."""
-        del self._tail[max(0, n - self._done) :]
-
-    def _flush(self) -> None:
-        if self._tail:
-            self._chunks.append(np.array(self._tail, self._tail.typecode))
-            self._done += len(self._tail)
-            del self._tail[:]
+OPEN = -4  # inside only: a list field of which single vectors were connected
 
 
 class Log:
@@ -111,8 +64,8 @@ class Column:
     """One field of every vertex of a group.
 
     Public, as arrays over the vertices: ``var`` (UNCONNECTED or EXTRA where negative), ``start``, ``length``;
-    ``rows`` of matrices and lists; for lists ``length`` is of one row and ``stride`` lies between rows. ``extra`` has
-    what is connected where that is not one run: a Tensor, or a list of them for a list field.
+    ``rows`` of matrices and lists; for lists ``length`` is of one row and ``stride`` lies between rows. Where ``var`` is EXTRA
+    the elements are not one run (of a list: not rows of one length and stride); ``edges`` and ``pieces`` have them in any case.
     State fields and literals have no elements before ``Graph.finalise``.
     """
 
@@ -123,7 +76,7 @@ class Column:
         self.lengths = Numbers("q") if self.rank else None
         self.row_counts = Numbers("i") if self.rank == 2 else None
         self.strides = Numbers("q") if field.shape == "list" else None
-        self.extra: dict[int, Any] = {}
+        self.extra = Pieces()
         self.values = Log(field.dtype.numpy)  # initial values and literals
         self.sizes = Log(np.dtype(np.int64))  # what set_field_size said
         self.settled: tuple[Array, Array] | None = None  # ids and lengths after finalise
@@ -136,7 +89,10 @@ class Column:
     def var(self) -> Array:
         """int32[n]"""
         ids = self._ids()
-        return np.where(ids >= 0, ids >> SHIFT, np.where(ids == EXTRA, EXTRA, UNCONNECTED)).astype(np.int32)
+        made = np.where(ids >= 0, ids >> SHIFT, np.where((ids == EXTRA) | (ids == OPEN), EXTRA, UNCONNECTED)).astype(np.int32)
+        if len(self.extra) and self.field.shape == "list":
+            made[(ids == OPEN) & (self.extra.counts(ids.size)[0] != self.rows)] = UNCONNECTED  # a vector of the list is missing
+        return made
 
     @property
     def start(self) -> Array:
@@ -162,18 +118,24 @@ class Column:
         return self.strides.array() if self.strides is not None else np.broadcast_to(np.int64(0), (len(self.ids),))
 
     def pieces(self, i: int) -> list[Regions]:
-        """What vertex ``i`` is connected to: the regions of each row of a list field, or of the whole of another."""
-        ids = self._ids()
-        if (what := self.extra.get(i)) is not None and ids[i] == EXTRA:
-            if isinstance(what, Tensor) and self.field.shape != "list":
-                return [what.regions()]
-            return [t.regions() for t in what]
-        if ids[i] < 0:
-            return []
-        n = int(self.length[i])
-        rows = int(self.rows[i]) if self.field.shape == "list" else 1
-        step = int(self.stride[i])
-        return [Regions(ids[i : i + 1] + r * step, np.array([n], np.int64)) if n else Regions(ids[:0], ids[:0]) for r in range(rows)]
+        """What vertex ``i`` is connected to: the regions of each vector of a list field, or of the whole of another."""
+        made = self.edges(np.array([i]))
+        cuts = np.searchsorted(made.edge_of_run, np.arange(made.vertex.size + 1))
+        return [Regions(made.runs.ids[a:b], made.runs.length[a:b]) for a, b in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True)]
+
+    def edges(self, order: Array) -> Edges:
+        """What the vertices ``order``, int64[n], are connected to, as arrays; nothing for those that are not connected."""
+        order = np.asarray(order, np.int64)
+        ids, length = self._ids()[order], np.asarray(self.length)[order]
+        times = self.rows[order].astype(np.int64) if self.field.shape == "list" else np.ones(order.size, np.int64)
+        times = np.where(ids >= 0, times, 0)
+        vertex = np.repeat(np.arange(order.size), times)
+        step = self.stride[order] if self.field.shape == "list" else np.zeros(order.size, np.int64)
+        first, count = ids[vertex] + expand(np.zeros_like(times), times) * step[vertex], length[vertex]
+        some = count > 0
+        plain = Edges(vertex, Regions(first[some], count[some]), np.flatnonzero(some))
+        odd = np.flatnonzero((ids == EXTRA) | (ids == OPEN))
+        return _merged(plain, self.extra.edges(order[odd]), odd) if odd.size else plain
 
     def put(self, i: int, first: int, length: int = 0, rows: int = 0, stride: int = 0) -> None:
         """Write the entry of vertex ``i``, or append it where ``i`` is the next."""
@@ -192,7 +154,7 @@ class Column:
         """Take back vertices from ``n`` on, added one by one."""
         for numbers in self.numbers:
             numbers.truncate(n)
-        self.extra.pop(n, None)
+        self.extra.drop_from(n)
         self.values.drop_from(n)
 
     def _ids(self) -> Array:
@@ -204,3 +166,15 @@ class Column:
         if self.settled is None or (self.field.direction != "state" and self.settled[0].size != len(self.ids)):
             return None
         return self.settled
+
+
+def _merged(plain: Edges, extra: Edges, odd: Array) -> Edges:
+    """Both in order of their vertices; ``odd`` says which those of ``extra`` are."""
+    vertex = np.concatenate((plain.vertex, odd[extra.vertex]))
+    order = np.argsort(vertex, kind="stable")
+    place = np.empty_like(order)
+    place[order] = np.arange(order.size)
+    edge = place[np.concatenate((plain.edge_of_run, extra.edge_of_run + plain.vertex.size))]
+    by_edge = np.argsort(edge, kind="stable")
+    ids, length = (np.concatenate((a, b))[by_edge] for a, b in ((plain.runs.ids, extra.runs.ids), (plain.runs.length, extra.runs.length)))
+    return Edges(vertex[order], Regions(ids, length), edge[by_edge])

@@ -11,7 +11,7 @@ import numpy as np
 from popcore.codelet import Codelet, Field
 from popcore.errors import GraphConnectionError, ShapeError, UnknownNameError, ValueRangeError
 from popcore.graph import values
-from popcore.graph.columns import EXTRA, HELD, UNCONNECTED, Column
+from popcore.graph.columns import EXTRA, HELD, OPEN, UNCONNECTED, Column
 from popcore.graph.tensor import Tensor, concat
 from popcore.graph.variable import Variables
 
@@ -42,19 +42,17 @@ def connect(column: Column, index: int, value: Any, home: Variables, label: Labe
 
 
 def connect_row(column: Column, index: int, row: int, tensor: Tensor, home: Variables, label: Label) -> None:
-    """Connect one vector of a list field. Vectors not connected yet are None in ``extra``."""
+    """Connect one vector of a list field. The field counts as connected when all up to the last one are."""
     name = f"{column.field.name}[{row}]"
-    rows = column.extra.setdefault(index, [])
-    if not isinstance(rows, list) or (not rows and not column.is_free(index)):
-        raise GraphConnectionError(f"{label(index, column.field.name)} is connected already", "connect the whole list or each vector of it")
-    if row < len(rows) and rows[row] is not None:
-        raise GraphConnectionError(f"{label(index, name)} is connected already", "connect each vector once")
     if row < 0:
         raise ShapeError(f"{label(index, name)}: no such vector", "0 or more")
+    if column.ids[index] not in (UNCONNECTED, OPEN):
+        raise GraphConnectionError(f"{label(index, column.field.name)} is connected already", "connect the whole list or each vector of it")
+    if column.extra.was_added(index, row):
+        raise GraphConnectionError(f"{label(index, name)} is connected already", "connect each vector once")
     _check(column.field, index, tensor, 1, home, label, name)
-    rows += [None] * (row + 1 - len(rows))
-    rows[row] = tensor
-    column.put(index, EXTRA)
+    column.extra.add(index, row, tensor)
+    column.put(index, OPEN, 0, max(row + 1, int(column.rows[index])))
 
 
 def set_value(column: Column, index: int, value: Any, label: Label) -> None:
@@ -70,9 +68,9 @@ def set_size(column: Column, index: int, size: int, label: Label) -> None:
     """Say how many elements a vector has that nothing is connected to."""
     field = column.field
     if field.shape == "list":
-        rows = column.extra.setdefault(index, [])
-        rows += [None] * (size - len(rows))
-        column.put(index, EXTRA)
+        if column.ids[index] not in (UNCONNECTED, OPEN) or size < column.rows[index]:
+            raise GraphConnectionError(f"{label(index, field.name)} is connected to {column.rows[index]} vectors", "set_field_size comes first")
+        column.put(index, OPEN, 0, size)
         return
     if field.shape != "vector":
         raise GraphConnectionError(f"{label(index, field.name)} is a {field.shape} and takes no size", "Vector fields do")
@@ -125,8 +123,9 @@ def place(column: Column, index: int, tensor: Tensor) -> None:
         variable = tensor.variables()[0]
         column.put(index, variable.base + simple[1], simple[2], tensor.shape[0] if column.rank == 2 else 0)
     else:
-        column.extra[index] = tensor
-        column.put(index, EXTRA, tensor.num_elements, tensor.shape[0] if column.rank == 2 else 0)
+        for row, t in enumerate(tensor if column.field.shape == "list" else [tensor]):
+            column.extra.add(index, row, t)
+        column.put(index, EXTRA, tensor.shape[1] if column.field.shape == "list" else tensor.num_elements, tensor.shape[0] if column.rank == 2 else 0)
 
 
 def _equal_rows(tensor: Tensor) -> tuple[int, int, int, int] | None:
@@ -149,7 +148,8 @@ def _connect_list(column: Column, index: int, parts: Sequence[Tensor], home: Var
         )
     for row, t in enumerate(parts):
         _check(field, index, t, 1, home, label, f"{field.name}[{row}]")
-    column.extra[index] = list(parts)
+    for row, t in enumerate(parts):
+        column.extra.add(index, row, t)
     column.put(index, EXTRA, 0, len(parts))
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from popcore.errors import GraphConnectionError, ShapeError
 from popcore.graph.columns import HELD, UNCONNECTED, Column
 from popcore.graph.regions import expand
 from popcore.graph.variable import Variable, Variables
@@ -17,16 +18,24 @@ def finalise(variables: Variables, compute_sets: list[ComputeSet], hidden: dict[
     """Create, or bring up to date, the hidden variables of every field that has no tensor.
 
     Gives: of every Column, ``var`` and ``start`` of a state field, a literal, or a field with a size of its own say where its elements are.
-           One hidden variable a field of a group, elements in order of the vertices, each on its vertex's tile. The same calls give the same variables.
+        One hidden variable a field of a group, elements in order of the vertices, each on its vertex's tile. The same calls give the same variables.
+    Raises: GraphConnectionError: a vector of a list field connected twice; ShapeError: a state vector with more or fewer values than its size.
     Costs: array operations; nothing of note for fields that are all connected.
     """
     for compute_set in compute_sets:
         for group in compute_set.groups.values():
             for column in group.columns.values():
+                _check_rows(group, column)
                 if column.settled is None and (column.field.direction == "state" or len(column.values) or len(column.sizes)):
                     _settle(variables, group, column, hidden)
                 elif (key := _key(group, column)) in hidden:
                     _settle(variables, group, column, hidden) if _grown(group, column) else _map(hidden[key], group, column)
+
+
+def _check_rows(group: VertexGroup, column: Column) -> None:
+    """The one mistake that is not seen at its call: a vector of a list connected twice, with other vertices in between."""
+    if len(column.extra) and (twice := column.extra.counts(group.count)[1]) is not None:
+        raise GraphConnectionError(f"{group.label(int(twice[0]), f'{column.field.name}[{twice[1]}]')} is connected twice", "connect each vector once")
 
 
 def _settle(variables: Variables, group: VertexGroup, column: Column, hidden: dict[Any, Variable]) -> None:
@@ -45,7 +54,11 @@ def _settle(variables: Variables, group: VertexGroup, column: Column, hidden: di
     size[mine] = 1 if column.rank == 0 else 0
     if column.rank:
         size[at] = count
-        size[sized] = np.maximum(size[sized], sizes[which])
+        size[sized] = sizes[which]
+        if (bad := np.flatnonzero((count > 1) & (size[at] != count) & mine[at])).size:
+            vertex, i = int(at[bad[0]]), int(bad[0])
+            said = f"{group.label(vertex, field.name)} was given {count[i]} values and a size of {size[vertex]}"
+            raise ShapeError(said, "as many values as the size says, or one for all")
     size[~mine] = 0
     end = np.cumsum(size)
     total = int(end[-1]) if end.size else 0

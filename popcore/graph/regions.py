@@ -94,7 +94,7 @@ class Regions:
     def _run_at(self, place: Array) -> Array:
         width = int(self.length[0])
         if self.numel == width * len(self) and np.all(self.length == width):
-            return np.asarray(place // width)
+            return np.asarray(place // width, np.int64)
         found: Array = np.searchsorted(self.ends, place, "right")
         return found
 
@@ -103,7 +103,8 @@ def expand(first: Array, count: Array) -> Array:
     """``first[0], first[0] + 1, ...`` (count[0] numbers), then from first[1], and so on; int64[sum of count]."""
     ends = np.cumsum(count)
     total = int(ends[-1]) if ends.size else 0
-    return np.arange(total, dtype=np.int64) + np.repeat(first - (ends - count), count)
+    made: Array = np.arange(total, dtype=np.int64) + np.repeat(first - (ends - count), count)
+    return made
 
 
 def coalesce(ids: Array, length: Array) -> Regions:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import importlib
 import os
 import re
 import typing
@@ -79,15 +78,12 @@ class Codelets:
             raise CodeletError(f"codelet {cls.__name__}: {error.message}", error.hint) from None
         made = self._made.get((cls, dtypes))
         if made is None:
+            from popcore.dialect import lower  # a third of this package's import time, and only codelets need it
+
             made = codelet_of(cls, dtypes)
-            check_compiles(made)
+            lower(made)  # raises CodeletError where the codelet is written in what a tile cannot do
             self._made[cls, dtypes] = made
         return made
-
-
-def check_compiles(codelet: Codelet) -> None:
-    """Raises: CodeletError, with the user's line, where a codelet is written in what a tile cannot do."""
-    importlib.import_module("popcore.dialect").lower(codelet)  # not before a graph has codelets: most of a second's import is there
 
 
 def codelet_site(cls: type[Vertex]) -> str:

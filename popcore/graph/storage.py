@@ -28,7 +28,8 @@ class Storage:
     variables: Variables
     target: Target
     _num_tiles: int
-    _translation: Array | None  # of a virtual graph: the parent's tile for each of its own
+    _translation: Array | None  # of a virtual graph: the whole target's tile for each of its own
+    _inverse: Array  # ... and its own for each of the whole target's, -1 where it has none
 
     def add_variable(self, dtype: DTypeLike, shape: Sequence[int] | int, mapping: Any = None, *, name: str = "", tile: int | None = None) -> Tensor:
         """Elements in row-major order, on no tile yet, holding nothing until something writes them.
@@ -68,6 +69,9 @@ class Storage:
         if what.contains_constant:
             raise GraphError(f"set_initial_value of {what!r}", "the value of a constant is given when it is made")
         made = values.fitted(value, what.dtype, what.shape, what.num_elements, f"the initial value of {what.name!r}")
+        if what.variable is not None and (simple := what.simple) is not None:
+            what.variable.set_initial(slice(simple[1], simple[1] + simple[2]), made.view(what.variable.dtype.numpy))
+            return
         r = what.regions()
         for variable in what.variables():
             mine = r.var == variable.id
@@ -127,10 +131,8 @@ class Storage:
         begin, end, tile = tiles.tile_intervals(tensor)
         if self._translation is None:
             return begin, end, tile
-        order = np.argsort(self._translation)
-        at = np.minimum(np.searchsorted(self._translation, tile, sorter=order), order.size - 1)
-        mine = order[at].astype(np.int32)
-        here = self._translation[mine] == tile
+        mine = self._inverse[tile]
+        here = mine >= 0
         return begin[here], end[here], mine[here]
 
     def linear_mapping(self, dtype: DTypeLike, numel: int, min_elements: int | None = None, grain: int | None = None) -> tiles.Mapped:

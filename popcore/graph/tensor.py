@@ -208,8 +208,8 @@ class Tensor:
                 return t
             if kind is slice and key.step is None:
                 begin, end, _ = key.indices(n)
-                if end < begin:
-                    end = begin
+                if end <= begin:  # an empty view begins where this one does, so that no offset ever leaves its variable
+                    begin = end = 0
                 strides = self.strides
                 t = _new(Tensor)
                 t.variable, t.dtype, t.offset, t.strides = variable, self.dtype, self.offset + begin * strides[0], strides
@@ -251,6 +251,8 @@ class Tensor:
         return part._runs(part._regions, part.shape[:dim] + part.shape[dim + 1 :])
 
     def _cut(self, begin: int, end: int, dim: int) -> Tensor:
+        if begin == end:
+            begin = end = 0
         shape = (*self.shape[:dim], end - begin, *self.shape[dim + 1 :])
         if self.variable is not None:
             return self._affine(self.offset + begin * self.strides[dim], shape, self.strides)
@@ -374,7 +376,8 @@ class Tensor:
         if self.variable is not None and (self.shape[dim] == 1 or n == 1):
             strides = self.strides if n == 1 else (*self.strides[:dim], 0, *self.strides[dim + 1 :])
             return self._affine(self.offset, (*self.shape[:dim], n * self.shape[dim], *self.shape[dim + 1 :]), strides)
-        return self._reordered(dim + 1, lambda a: np.tile(a, (*[1] * dim, n)))
+        regions, _ = views.reordered(self.regions(), self.shape, dim, lambda a: np.repeat(a[..., None], n, axis=-1))
+        return self._runs(regions, (*self.shape[:dim], n * self.shape[dim], *self.shape[dim + 1 :]))
 
     def expand(self, dims: Sequence[int]) -> Tensor:
         """Insert dimensions of one element before the dimensions listed, which are positions in this shape."""

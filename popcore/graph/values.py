@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from typing import Any
 
 import numpy as np
 
+from popcore.debug import user_site
 from popcore.errors import ElementTypeError, ShapeError, ValueRangeError
 from popcore.types import Array, ElementType
 
@@ -102,10 +104,6 @@ def _refuse(given: Array, bad: Array, dtype: ElementType, what: str, allowed: st
 
 def _outside() -> int:
     """The stack level of the user's line, for warnings."""
-    import sys
-
-    from popcore.debug import user_site
-
     site = user_site()
     frame, level = sys._getframe(1), 1
     while frame.f_back is not None and (frame.f_code.co_filename, frame.f_lineno) != site:

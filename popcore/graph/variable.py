@@ -54,7 +54,7 @@ class Variable:
         for n in shape:
             self.numel *= n
 
-    def set_initial(self, places: Array, values: Array) -> None:
+    def set_initial(self, places: Array | slice, values: Array) -> None:
         """Give the elements at ``places`` initial values; ``values`` has one for each, in the host's dtype."""
         if self.initial is None:
             self.initial = np.zeros(self.numel, self.dtype.numpy)

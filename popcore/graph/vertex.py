@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -12,7 +11,8 @@ from popcore.codelet import Codelet
 from popcore.debug import Site
 from popcore.errors import GraphConnectionError, UnknownNameError
 from popcore.graph import connect
-from popcore.graph.columns import UNCONNECTED, Column, Numbers
+from popcore.graph.columns import UNCONNECTED, Column
+from popcore.graph.numbers import Numbers
 from popcore.graph.tensor import Tensor
 from popcore.graph.variable import Variables
 from popcore.types import Array
@@ -58,7 +58,7 @@ class VertexGroup:
         self.count = 0
         self.columns = {f.name: Column(f) for f in codelet.fields}
         self._tiles = Numbers("i")
-        self._estimates = array("q"), array("q"), array("q")  # vertex, cycles, flops
+        self._estimates = Numbers("q"), Numbers("q"), Numbers("q")  # vertex, cycles, flops
         self._plan = tuple(
             (f.name, f.dtype, c.rank, f.writes, c.ids.append, c.lengths.append if c.lengths is not None else c.ids.append, c)
             for f, c in zip(codelet.fields, self.columns.values(), strict=True)
@@ -140,8 +140,8 @@ class VertexGroup:
             log.append(value)
 
     def set_estimates(self, first: int, cycles: Array) -> None:
-        for log, values in zip(self._estimates, (np.arange(first, first + cycles.size), cycles, np.zeros(cycles.size)), strict=True):
-            log.frombytes(values.astype(np.int64).tobytes())
+        for log, values in zip(self._estimates, (np.arange(first, first + cycles.size), cycles, np.zeros(cycles.size, np.int64)), strict=True):
+            log.extend(values)
 
     def extend_tiles(self, tiles: Array) -> None:
         self._tiles.extend(tiles)
@@ -160,7 +160,7 @@ class VertexGroup:
 
     def _estimate(self, which: int) -> Array:
         made = np.full(self.count, -1, np.int64)
-        made[np.array(self._estimates[0], np.int64)] = np.array(self._estimates[which], np.int64)
+        made[self._estimates[0].array()] = self._estimates[which].array()
         return made
 
     def __repr__(self) -> str:

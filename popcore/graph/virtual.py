@@ -20,6 +20,8 @@ class VirtualGraph(Graph):
         self.target = parent.target.virtual(chosen.tolist())
         self._num_tiles = chosen.size
         self._translation = (chosen if parent._translation is None else parent._translation[chosen]).astype(np.int32)
+        self._inverse = np.full(self.variables.graph.target.num_tiles, -1, np.int32)
+        self._inverse[self._translation] = np.arange(chosen.size, dtype=np.int32)
 
 
 def _chosen(parent: Graph, tiles: int | Sequence[int], upper: int | None) -> np.ndarray[tuple[int], np.dtype[np.int64]]:

@@ -36,6 +36,8 @@ def require_one_graph(what: str, tensors: Iterable[Tensor], site: Site) -> None:
 
 def require_writeable(what: str, tensor: Tensor, site: Site) -> None:
     """Refuse a destination that is constant, or where one element appears twice."""
+    if tensor.simple is not None and tensor.variable is not None and not tensor.variable.constant:
+        return  # one run of a variable, as most are
     if tensor.contains_constant:
         raise ControlProgramError(f"{what} ({site}) would write to the constant {describe(tensor)}", "copy into a variable")
     if tensor.contains_aliases:

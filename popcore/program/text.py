@@ -30,6 +30,8 @@ from popcore.program.walk import body_of, children, walk
 Part = tuple[str, Program | None]
 """A line of text, and the program to write below it, one step further in."""
 
+DEEPEST_INDENT = 40
+
 
 def text(*programs: Program) -> str:
     """``programs`` as text, each under its number.
@@ -51,18 +53,23 @@ def text(*programs: Program) -> str:
                 stack.pop()
                 continue
             if line:
-                out.append("  " * depth + line)
+                out.append(_indent(depth) + line)
             if inner is None:
                 continue
             below = depth + bool(line)
             label = f"#{labels[inner]} " if inner in labels else ""
             if inner in written and label:
-                out.append("  " * below + f"{label}{type(inner).__name__}, as above")
+                out.append(_indent(below) + f"{label}{type(inner).__name__}, as above")
                 continue
             written.add(inner)
-            out.append("  " * below + label + headline(inner))
+            out.append(_indent(below) + label + headline(inner))
             stack.append((below + 1, _parts(inner)))
     return "\n".join(out) + "\n"
+
+
+def _indent(depth: int) -> str:
+    """Deeper than anybody reads, the depth is a number: else text would grow with its square."""
+    return "  " * depth if depth <= DEEPEST_INDENT else "  " * DEEPEST_INDENT + f"[{depth}] "
 
 
 def headline(program: Program) -> str:

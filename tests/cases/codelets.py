@@ -2,7 +2,8 @@
 
 from typing import Generic, TypeVar
 
-from popcore import BOOL, FLOAT, HALF, INT, UNSIGNED_INT, InOut, Input, MultiVertex, Output, Vector, VectorList, Vertex
+from popcore import BOOL, FLOAT, HALF, INT, SIGNED_CHAR, UNSIGNED_CHAR, UNSIGNED_INT, UNSIGNED_SHORT
+from popcore import InOut, Input, MultiVertex, Output, Vector, VectorList, Vertex
 
 T = TypeVar("T")
 
@@ -215,4 +216,112 @@ class Refuse(Vertex):
     def compute(self):
         if self.x > self.limit:
             raise ValueError("too large", self.x)
+        self.x += 1
+
+
+class Truncate(Vertex):
+    """A float into integers of three kinds."""
+
+    x: Input[Vector[FLOAT]]
+    signed: Output[Vector[SIGNED_CHAR]]
+    unsigned: Output[Vector[UNSIGNED_CHAR]]
+    wide: Output[Vector[INT]]
+
+    def compute(self):
+        for i in range(len(self.x)):
+            self.signed[i] = self.x[i]
+            self.unsigned[i] = self.x[i]
+            self.wide[i] = self.x[i]
+
+
+class Absolute(Vertex):
+    """out = abs(x)"""
+
+    x: Input[Vector[INT]]
+    out: Output[Vector[INT]]
+
+    def compute(self):
+        for i in range(len(self.x)):
+            self.out[i] = abs(self.x[i])
+
+
+class Operate(Vertex):
+    """What a and b give: sum, C's quotient and remainder, Python's, shifts of a by b."""
+
+    a: Input[INT]
+    b: Input[INT]
+    out: Output[Vector[INT]]
+
+    def compute(self):
+        quotient = abs(self.a) // abs(self.b)
+        if (self.a < 0) != (self.b < 0):
+            quotient = -quotient
+        self.out[0] = self.a + self.b
+        self.out[1] = quotient
+        self.out[2] = self.a - quotient * self.b
+        self.out[3] = self.a // self.b
+        self.out[4] = self.a % self.b
+
+
+class Shift(Vertex):
+    """a shifted by n: to the left, to the right, and to the right as an unsigned number."""
+
+    a: Input[INT]
+    bits: Input[UNSIGNED_INT]
+    n: Input[INT]
+    out: Output[Vector[INT]]
+
+    def compute(self):
+        self.out[0] = self.a << self.n
+        self.out[1] = self.a >> self.n
+        self.out[2] = self.bits >> self.n
+
+
+class Divide(Vertex):
+    """out = a // b + a % b"""
+
+    a: Input[INT]
+    b: Input[INT]
+    out: Output[INT]
+
+    def compute(self):
+        self.out = self.a // self.b + self.a % self.b
+
+
+class Largest(Vertex):
+    """out = the largest of out and x"""
+
+    x: Input[Vector[INT]]
+    out: InOut[INT]
+
+    def compute(self):
+        for v in self.x:
+            self.out = max(self.out, v)
+
+
+class Small(Vertex):
+    """State of narrow types, and fields to connect literals to."""
+
+    short: UNSIGNED_SHORT
+    byte: UNSIGNED_CHAR
+    signed: SIGNED_CHAR
+    flag: BOOL
+    literal: Input[SIGNED_CHAR]
+    out: Output[INT]
+
+    def compute(self):
+        self.out = self.short + self.byte + self.signed + self.literal
+
+
+class Long(Vertex):
+    """x += 1, and takes as long as a test says."""
+
+    x: InOut[INT]
+
+    worker_cycles = 0.0
+
+    def cycles(self):
+        return type(self).worker_cycles
+
+    def compute(self):
         self.x += 1

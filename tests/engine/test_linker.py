@@ -221,13 +221,12 @@ def test_control_c_ends_an_endless_program():
         "print('ready', flush=True)\n"
         "try:\n    finish(linked)\nexcept KeyboardInterrupt:\n    sys.exit(7)\n"
     )
-    child = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE)
-    child.stdout.readline()
-    began = time.perf_counter()
-    child.send_signal(signal.SIGINT)
-    assert child.wait(20) == 7
-    assert time.perf_counter() - began < 5
-    child.stdout.close()
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as child:
+        child.stdout.readline()
+        began = time.perf_counter()
+        child.send_signal(signal.SIGINT)
+        assert child.wait(20) == 7
+        assert time.perf_counter() - began < 5
 
 
 def test_an_arena_costs_nothing_until_it_is_touched():

@@ -46,7 +46,9 @@ def test_gathering_puts_the_elements_of_a_tile_together(data):
     assert tiles == sorted(set(tiles))
 
 
-@pytest.mark.parametrize(("method", "distinct"), [(CloneMethod.PRESERVE_ORDER_UNLESS_ALIASES, 12), (CloneMethod.CREATE_NEW_ORDER, 12), *((m, 4) for m in KEEPS_ALIASES)])
+@pytest.mark.parametrize(
+    ("method", "distinct"), [(CloneMethod.PRESERVE_ORDER_UNLESS_ALIASES, 12), (CloneMethod.CREATE_NEW_ORDER, 12), *((m, 4) for m in KEEPS_ALIASES)]
+)
 def test_a_broadcast_stays_one_only_where_aliases_are_kept(method, distinct):
     graph = small_graph()
     x = graph.add_variable(FLOAT, (4,), name="x", tile=3)

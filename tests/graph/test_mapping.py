@@ -121,11 +121,11 @@ def test_a_tensor_of_another_graph_is_refused():
 def test_mapping_a_large_machine_row_by_row_is_quick():
     graph = small_graph(94_208)
     t = graph.add_variable(FLOAT, (94_208, 4))
-    begin = time.perf_counter()
+    begin = time.process_time()
     for r in range(94_208):
         graph.set_tile_mapping(t[r], r)
     starts, _, _ = t.variable.mapping.intervals()
-    assert time.perf_counter() - begin < 1.0  # 0.09 s on an idle machine
+    assert time.process_time() - begin < 1.0  # 0.09 s on an idle machine
     assert starts.size == 94_208
 
 
@@ -133,7 +133,7 @@ def test_many_overlapping_assignments_are_put_in_order_quickly():
     mapping = TileMapping()
     rng = np.random.default_rng(0)
     start, length = rng.integers(0, 1_000_000, 200_000), rng.integers(1, 5000, 200_000)
-    begin = time.perf_counter()
+    begin = time.process_time()
     mapping.assign(start, length, rng.integers(0, 1472, 200_000))
     mapping.intervals()
-    assert time.perf_counter() - begin < 2.0  # 0.2 s on an idle machine
+    assert time.process_time() - begin < 2.0  # 0.2 s on an idle machine

@@ -28,14 +28,25 @@ def test_an_integer_is_kept_exactly_or_refused(dtype, value):
 
 @pytest.mark.parametrize(
     ("dtype", "value"),
-    [(INT, 1.5), (INT, float("nan")), (INT, 2.0**31), (UNSIGNED_LONGLONG, 2.0**64), (LONGLONG, -(2.0**63) - 2048), (BOOL, 2), (FLOAT, 1e39), (QUARTER_F143, 1e6)],
+    [
+        (INT, 1.5),
+        (INT, float("nan")),
+        (INT, 2.0**31),
+        (UNSIGNED_LONGLONG, 2.0**64),
+        (LONGLONG, -(2.0**63) - 2048),
+        (BOOL, 2),
+        (FLOAT, 1e39),
+        (QUARTER_F143, 1e6),
+    ],
 )
 def test_a_float_that_does_not_fit_is_refused(dtype, value):
     with pytest.raises(errors.ValueRangeError, match=f"'c'.*does not fit {dtype!r}"):
         small_graph().add_constant(dtype, (), value, name="c")
 
 
-@pytest.mark.parametrize(("dtype", "value"), [(INT, 3.0), (INT, True), (UNSIGNED_CHAR, np.int64(255)), (BOOL, 1.0), (FLOAT, float("inf")), (HALF, float("-inf")), (FLOAT, 7)])
+@pytest.mark.parametrize(
+    ("dtype", "value"), [(INT, 3.0), (INT, True), (UNSIGNED_CHAR, np.int64(255)), (BOOL, 1.0), (FLOAT, float("inf")), (HALF, float("-inf")), (FLOAT, 7)]
+)
 def test_a_value_that_another_type_holds_exactly_is_taken(dtype, value):
     assert small_graph().add_constant(dtype, (), value).get_constant_value() == value
 
@@ -59,7 +70,15 @@ def test_a_half_that_is_only_rounded_does_not_warn():
 
 
 @pytest.mark.parametrize(
-    ("value", "kind"), [([1, 2], errors.ShapeError), ([[1, 2, 3]], errors.ShapeError), ([[1], [2, 3]], errors.ShapeError), ("x", errors.ElementTypeError), (None, errors.ElementTypeError), (1j, errors.ElementTypeError)]
+    ("value", "kind"),
+    [
+        ([1, 2], errors.ShapeError),
+        ([[1, 2, 3]], errors.ShapeError),
+        ([[1], [2, 3]], errors.ShapeError),
+        ("x", errors.ElementTypeError),
+        (None, errors.ElementTypeError),
+        (1j, errors.ElementTypeError),
+    ],
 )
 def test_what_is_no_value_for_the_shape_is_refused(value, kind):
     with pytest.raises(kind, match="'c'"):
@@ -98,5 +117,5 @@ def test_zero_size_constants_and_variables_are_legal():
 
 @pytest.mark.parametrize("shape", [(-1,), (1.5,), (True,), "ab"])
 def test_an_impossible_shape_is_refused(shape):
-    with pytest.raises(errors.ShapeError, match="'?x"):
+    with pytest.raises(errors.ShapeError, match=r"of x$|of x\n"):
         small_graph().add_variable(FLOAT, shape, name="x")

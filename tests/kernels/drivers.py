@@ -98,7 +98,7 @@ class Driver:
         assert native.failure == python.failure
         assert native.printed == python.printed
         for name, value in python.fields.items():
-            assert same_bits(native.fields[name], value), f"{name}: native {native.fields[name]!r}, python {value!r}, given {fields[name]!r}"
+            assert same_bits(native.fields[name], value), f"{name}: {_difference(native.fields[name], value)}"
         return native
 
     def _text(self, site: int, values: Any) -> str:
@@ -156,6 +156,13 @@ def same_bits(left: Any, right: Any) -> bool:
     both = np.isnan(left) & np.isnan(right)
     whole = f"u{left.dtype.itemsize}"
     return bool(np.all(both | (np.ascontiguousarray(left).view(whole) == np.ascontiguousarray(right).view(whole))))
+
+
+def _difference(native: Any, python: Any) -> str:
+    if isinstance(native, list):
+        return f"native {native}, python {python}"
+    wrong = np.argwhere((native != python) & ~((native != native) & (python != python)))
+    return "; ".join(f"at {tuple(w)} native {native[tuple(w)]!r}, python {python[tuple(w)]!r}" for w in wrong[:4].tolist()) or "signs of zeros"
 
 
 def decoded(word: int, tag: int) -> Any:

@@ -41,42 +41,64 @@ def vectors(dtype: Any, size: int = 9) -> st.SearchStrategy[Any]:
 
 
 @pytest.mark.parametrize(("a", "b"), PAIRS, ids=lambda t: t.__name__)
-@quick
-@given(data=st.data())
-def test_arithmetic_agrees(a: Any, b: Any, data: Any) -> None:
-    left, right = data.draw(vectors(a)), data.draw(vectors(b))
-    empty = np.zeros((21, 9))
-    drivers(codelets.Arithmetic, (a, b)).agree(a=left, b=right, f=empty, h=empty, n=empty)
+def test_arithmetic_agrees(a: Any, b: Any) -> None:
+    driver, empty = drivers(codelets.Arithmetic, (a, b)), np.zeros((21, 9))
+
+    @quick
+    @given(vectors(a), vectors(b))
+    def agree(left: Any, right: Any) -> None:
+        driver.agree(a=left, b=right, f=empty, h=empty, n=empty)
+
+    agree()
 
 
 @pytest.mark.parametrize(("a", "b"), [(a, b) for a in INTEGERS for b in INTEGERS], ids=lambda t: t.__name__)
-@quick
-@given(data=st.data())
-def test_bits_agree(a: Any, b: Any, data: Any) -> None:
-    drivers(codelets.Bits, (a, b)).agree(a=data.draw(vectors(a)), b=data.draw(vectors(b)), n=np.zeros((7, 9)))
+def test_bits_agree(a: Any, b: Any) -> None:
+    driver, empty = drivers(codelets.Bits, (a, b)), np.zeros((7, 9))
+
+    @quick
+    @given(vectors(a), vectors(b))
+    def agree(left: Any, right: Any) -> None:
+        driver.agree(a=left, b=right, n=empty)
+
+    agree()
 
 
 @pytest.mark.parametrize("a", EVERY, ids=lambda t: t.__name__)
-@quick
-@given(data=st.data())
-def test_conversions_agree(a: Any, data: Any) -> None:
+def test_conversions_agree(a: Any) -> None:
     driver = drivers(codelets.Convert, (a,))
     outputs = {f.name: 0 for f in driver.codelet.fields if f.name.startswith("into_")}
-    driver.agree(a=data.draw(numbers(a)), made=np.zeros(3), whole=np.zeros(11), **outputs)
+
+    @quick
+    @given(numbers(a))
+    def agree(value: Any) -> None:
+        driver.agree(a=value, made=np.zeros(3), whole=np.zeros(11), **outputs)
+
+    agree()
 
 
 @pytest.mark.parametrize("a", (FLOAT, HALF, INT, UNSIGNED_LONGLONG), ids=lambda t: t.__name__)
-@settings(max_examples=60, deadline=None)
-@given(data=st.data())
-def test_mathematics_agrees(a: Any, data: Any) -> None:
-    drivers(codelets.Mathematics, (a,)).agree(a=data.draw(vectors(a)), f=np.zeros((25, 9)))
+def test_mathematics_agrees(a: Any) -> None:
+    driver = drivers(codelets.Mathematics, (a,))
+
+    @settings(max_examples=40, deadline=None)
+    @given(vectors(a))
+    def agree(values: Any) -> None:
+        driver.agree(a=values, f=np.zeros((25, 9)))
+
+    agree()
 
 
-@settings(max_examples=100, deadline=None)
-@given(low=st.integers(-9, 9), high=st.integers(-9, 9), size=st.integers(0, 6), lengths=st.lists(st.integers(1, 5), max_size=3))
-def test_views_agree(low: int, high: int, size: int, lengths: list[int]) -> None:
-    x, m = np.arange(size), np.arange(size * 3).reshape(size, 3)
-    drivers(codelets.Sliced).agree(x=x, m=m, rows=[np.arange(n) for n in lengths], low=low, high=high, sizes=np.zeros(6))
+def test_views_agree() -> None:
+    driver = drivers(codelets.Sliced)
+
+    @settings(max_examples=100, deadline=None)
+    @given(st.integers(-9, 9), st.integers(-9, 9), st.integers(0, 6), st.lists(st.integers(1, 5), max_size=3))
+    def agree(low: int, high: int, size: int, lengths: list[int]) -> None:
+        x, m = np.arange(size), np.arange(size * 3).reshape(size, 3)
+        driver.agree(x=x, m=m, rows=[np.arange(n) for n in lengths], low=low, high=high, sizes=np.zeros(6))
+
+    agree()
 
 
 def test_float_arithmetic_is_numpys() -> None:

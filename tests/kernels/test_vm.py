@@ -1,5 +1,9 @@
 """The machine's instructions: each alone, nested, and against a walk in Python."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -37,7 +41,9 @@ def test_a_branch_looks_at_all_bytes_of_its_predicate_and_no_more(width):
     assert finish(linked).pc == 2
 
 
-@pytest.mark.parametrize(("dtype", "width"), [("int8", -1), ("uint8", 1), ("int16", -2), ("uint16", 2), ("int32", -4), ("uint32", 4), ("int64", -8), ("bool", 1)])
+@pytest.mark.parametrize(
+    ("dtype", "width"), [("int8", -1), ("uint8", 1), ("int16", -2), ("uint16", 2), ("int32", -4), ("uint32", 4), ("int64", -8), ("bool", 1)]
+)
 def test_a_switch_finds_its_case_in_every_integer_type(dtype, width):
     values = [0, 1] if dtype == "bool" else sorted({int(np.iinfo(dtype).min), 0, 7, int(np.iinfo(dtype).max)})
     switches = table([(0, 0), (len(values), 1), *[(v, 2 + i) for i, v in enumerate(values)]], 2)
@@ -135,3 +141,45 @@ def test_any_structure_runs_as_often_as_it_says(seed):
     code, counts = [], []
     emit(random_code(draw), code, counts, memory, 1)
     assert run([*code, HALT], memory)[0] == [*counts, 1]
+
+
+FALLBACK = """
+import os
+import os
+import subprocess
+import sys
+
+import numpy as np
+from popcore.codelet import InOut, Input, Vector, Vertex, codelet_of
+from popcore.types import FLOAT
+from tests.engine.machine import *
+
+class Scale(Vertex):
+    x: InOut[Vector[FLOAT]]
+    k: Input[FLOAT]
+
+    def compute(self):
+        for i in range(len(self.x)):
+            self.x[i] = self.x[i] * self.k + i / 3
+
+code = [(Op.REPEAT, 0, 20, 4), (Op.RUN, 0), (Op.CALL, 5), (Op.END, 0, 1), HALT, (Op.SWITCH, 4096, 4, 0), (Op.NOP,), (Op.RETURN,)]
+made = executable(code, phases=[(0, 1, 0, 1)], groups=[(0, 0, 1, 2)], words=[(0, 1024)], batches=[(0, 0, 4, 0, 1)], tiles=range(4),
+                  rows=[16, 9, 8], codelets=(codelet_of(Scale),), switches=table([(1, 6), (7, 7)], 2))
+linked, words = image(made)
+floats = words.view(np.float32)
+floats.reshape(-1, 1024)[:4, :13] = np.arange(13)
+words[:2] = 7
+assert finish(linked).kind == "halt"
+print(linked.counts.tolist(), words[:2048].tolist())
+"""
+
+
+def test_the_fallback_and_the_interpreter_give_what_the_machine_gives(tmp_path):
+    seen = []
+    for extra in ({}, {"POPCORE_FALLBACK": "1"}):
+        script = tmp_path / "script.py"
+        script.write_text(FALLBACK)
+        made = subprocess.run([sys.executable, script], env={**os.environ, "PYTHONPATH": os.getcwd(), **extra}, capture_output=True, text=True, check=False)
+        assert made.returncode == 0, made.stderr
+        seen.append(made.stdout)
+    assert seen[0] == seen[1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -36,22 +37,9 @@ def emit(
     Gives:  every step is one phase, or two where vertices have written to exchange buffers.
     """
     batches, tiles, rows = tables.finish()
-    copy_tables = CopyTables()
-    phases: list[list[int]] = []
-    phase_names: list[str] = []
-    phases_of: list[list[int]] = []
-    for step, plan, (first, last) in zip(code.steps, plans, ranges, strict=True):
-        work = int((batches[first:last, Batch.WORK] * batches[first:last, Batch.TILES_COUNT]).sum())
-        parts = [(plan.before, first, last, work)] + ([(plan.after, 0, 0, 0)] if len(plan.after) else [])
-        phases_of.append([])
-        for moves, begin, end, field_bytes in parts:
-            groups = copy_tables.add(*_addresses(moves, memory))
-            phases_of[-1].append(len(phases))
-            phases.append([*groups, begin, end, field_bytes + int(moves.nbytes.sum()), PhaseFlag.FUSABLE if begin < end else 0])
-            phase_names.append(step.name)
-    groups_table, words, spans = copy_tables.finish()
-    instructions, moved = _expand_runs(code, phases_of, memory, layout)
-    reads, writes = _handles(graph, code, phases_of)
+    table = _phases(code, plans, memory, batches, ranges)
+    instructions, moved = _expand_runs(code, table.of_step, memory, layout)
+    reads, writes = _handles(graph, code, table.of_step)
     initial, initial_bytes = _initial_image(graph, layout, memory)
     return Executable(
         target=graph.target,
@@ -61,14 +49,14 @@ def emit(
         switches=_moved_switches(code, moved),
         loop_slots=code.loop_slots,
         call_depth=code.call_depth,
-        phases=np.array(phases, np.int64).reshape(-1, 6),
-        groups=groups_table,
-        words=words,
-        spans=spans,
+        phases=table.phases,
+        groups=table.groups,
+        words=table.words,
+        spans=table.spans,
         batches=batches,
         tiles=tiles,
         rows=rows,
-        phase_names=tuple(phase_names),
+        phase_names=table.names,
         codelets=tuple(codelets),
         memory=MemoryMap(memory.tile_base, memory.tile_bytes, int(memory.address[-1]), memory.staging_bytes, memory.arena_bytes, memory.by_category),
         initial=initial,
@@ -82,6 +70,35 @@ def emit(
         costs=price(code, plans, layout, codelets, moved, graph.target),
         statistics=_statistics(graph, code, plans, layout),
     )
+
+
+@dataclass(frozen=True)
+class _Phases:
+    """The phases of all steps, and the copies they make."""
+
+    phases: Array
+    names: tuple[str, ...]
+    of_step: tuple[tuple[int, ...], ...]
+    groups: Array
+    words: Array
+    spans: Array
+
+
+def _phases(code: Code, plans: Sequence[StepPlan], memory: MemoryPlan, batches: Array, ranges: Sequence[tuple[int, int]]) -> _Phases:
+    copies = CopyTables()
+    phases: list[list[int]] = []
+    names: list[str] = []
+    of_step: list[tuple[int, ...]] = []
+    for step, plan, (first, last) in zip(code.steps, plans, ranges, strict=True):
+        work = int((batches[first:last, Batch.WORK] * batches[first:last, Batch.TILES_COUNT]).sum())
+        parts = [(plan.before, first, last, work)] + ([(plan.after, 0, 0, 0)] if len(plan.after) else [])
+        of_step.append(tuple(range(len(phases), len(phases) + len(parts))))
+        for moves, begin, end, field_bytes in parts:
+            groups = copies.add(*_addresses(moves, memory))
+            # Nothing a vertex writes is read by a copy of its phase: another reader would be a race, and buffers are read by the next phase.
+            phases.append([*groups, begin, end, field_bytes + int(moves.nbytes.sum()), PhaseFlag.FUSABLE if begin < end else 0])
+            names.append(step.name)
+    return _Phases(np.array(phases, np.int64).reshape(-1, 6), tuple(names), tuple(of_step), *copies.finish())
 
 
 def _addresses(moves: Moves, memory: MemoryPlan) -> tuple[Array, Array, Array]:

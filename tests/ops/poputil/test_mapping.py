@@ -41,7 +41,7 @@ def test_by_default_tiles_get_whole_vectors_and_128_bytes():
 def test_an_offset_and_a_direction_turn_the_tiles():
     graph = new(4)
     assert held(poputil.calc_linear_tile_mapping(graph, (6,), 0, 2, offset=3)) == [2, 2, 0, 2]
-    assert held(poputil.calc_linear_tile_mapping(graph.target, (5,), 0, 2, offset=1, ascending=False)) == [2, 2, 1, 0][::1] or True
+    assert held(poputil.calc_linear_tile_mapping(graph.target, (5,), 0, 2, offset=1, ascending=False)) == [1, 2, 2, 0]
     t = graph.add_variable(FLOAT, (3,))
     poputil.map_tensor_linearly_with_offset(graph, t, 1, False, 0, 1)
     assert graph.get_tile_mapping(t) == [[(2, 3)], [(1, 2)], [(0, 1)], []]
@@ -123,7 +123,7 @@ def test_elements_are_mapped_to_the_tiles_that_use_them():
     tracker.add(graph, 6, concat(y, x[0:1]))
     tracker.map_tensors_by_use(graph, grain_size=2)
     mapping = graph.get_tile_mapping(x, require_complete=True)
-    assert mapping[1] == [(1, 10)] or mapping[1] == [(0, 10)]
+    assert mapping[1] + mapping[6] == [(0, 10)]  # element 0 is used by both: one grain, and the first of them gets it
     assert mapping[3] == [(10, 20)]
     assert graph.get_tile_mapping(y)[6] == [(0, 4)]
     with pytest.raises(errors.TileMappingError, match="tile 9"):
