@@ -44,7 +44,7 @@ def table(rows: list[Row]) -> Table:
             row.unit,
             "" if row.ratio is None else f"{row.ratio:.2f}x",
             "" if goal is None else f"{sign}{goal.good:g}",
-            "" if goal is None else f"{sign}{goal.moonshot:g}",
+            "" if goal is None or goal.moonshot is None else f"{sign}{goal.moonshot:g}",
             met,
         )
     return made

@@ -33,10 +33,10 @@ class WrongAnswer(Exception):
 
 @dataclass(frozen=True)
 class Goal:
-    """Good enough, and what to aim for. Of the ratio where a row has a baseline, else of the value."""
+    """Good enough, and what to aim for if that is known. Of the ratio where a row has a baseline, else of the value."""
 
     good: float
-    moonshot: float
+    moonshot: float | None = None
     more_is_better: bool = False
 
     def reached(self, figure: float, bound: float) -> bool:
@@ -68,8 +68,8 @@ class Row:
         return None if self.goal is None else self.goal.reached(self.figure, self.goal.good)
 
     @property
-    def moonshot_met(self) -> bool | None:
-        return None if self.goal is None else self.goal.reached(self.figure, self.goal.moonshot)
+    def moonshot_met(self) -> bool:
+        return self.goal is not None and self.goal.moonshot is not None and self.goal.reached(self.figure, self.goal.moonshot)
 
     def as_dict(self) -> dict[str, Any]:
         target = None if self.goal is None else self.goal.good
@@ -155,13 +155,17 @@ class Finished:
 
 
 def run_python(arguments: Sequence[str], cache: str | None = None) -> Finished:
-    """Run a Python process that imports the popcore that this one has, with its compiled code kept in folder ``cache``.
+    """Run a Python process that imports the popcore that this one has.
+
+    Args:
+        cache: Folder where it keeps compiled code, Python's too: an installed popcore has that, a checkout may not.
 
     Raises: WrongAnswer: it did not end well.
     """
     environment = {**os.environ, "PYTHONPATH": str(Path(popcore.__file__).parents[1])}
     if cache is not None:
-        environment["POPCORE_CACHE_DIR"] = cache
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)
+        environment |= {"POPCORE_CACHE_DIR": cache, "PYTHONPYCACHEPREFIX": str(Path(cache) / "bytecode")}
     began = time.perf_counter()
     done = subprocess.run([sys.executable, *arguments], env=environment, capture_output=True, text=True, check=False)
     seconds = time.perf_counter() - began

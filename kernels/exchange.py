@@ -19,6 +19,7 @@ from popcore.kernels.native import (
     load64,
     part,
     prefetch,
+    prefetch_far,
     smaller,
     stream16,
     stream64,
@@ -85,10 +86,10 @@ def copy_streaming(target, source, words, next_source):
     source += first << 2
     words -= first
     while words >= 64:
-        prefetch(next_source)
-        prefetch(next_source + 64)
-        prefetch(next_source + 128)
-        prefetch(next_source + 192)
+        prefetch_far(next_source)
+        prefetch_far(next_source + 64)
+        prefetch_far(next_source + 128)
+        prefetch_far(next_source + 192)
         stream64(target, source)
         target += 256
         source += 256

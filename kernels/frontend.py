@@ -9,6 +9,7 @@ from functools import lru_cache
 from numba.core import compiler, cpu, errors, ir, types, typing
 from numba.core.compiler_machinery import AnalysisPass, PassManager, register_pass
 from numba.core.typed_passes import IRLegalization, NativeLowering, NoPythonBackend, NopythonTypeInference, PreLowerStripPhis
+from numba.core.typing.templates import builtin_registry
 from numba.core.untyped_passes import FixupArgs, GenericRewrites, IRProcessing, ReconstructSSA, TranslateByteCode
 
 from popcore.kernels import access, arith, faults, mathlib  # noqa: F401  # they declare the operations
@@ -17,11 +18,34 @@ from popcore.kernels.selftype import ViewType
 from popcore.kernels.values import name_of
 
 
+_CONTROL = ("getiter", "iternext", "pair_first", "pair_second", "exhaust_iter", "static_getitem")
+
+
 class TileTyping(typing.BaseContext):
-    """Types of the dialect."""
+    """Types of the dialect, and of Numba's own only what loops, tuples and branches need."""
 
     def load_additional_registries(self):
         self.install_registry(typing_registry)
+
+    def _load_builtins(self):
+        if self._functions.get("getiter"):
+            return
+        for template in builtin_registry.functions:
+            if template.key in _CONTROL:
+                self.insert_function(template(self))
+        for wanted in (range, bool):
+            found = [ty for value, ty in builtin_registry.globals if value is wanted]
+            whole = found[0]
+            for ty in found[1:]:
+                whole = whole.augment(ty) or whole
+            self.insert_global(wanted, whole)
+
+    def resolve_value_type(self, val):
+        # Numba asks libraries whether ``val`` is theirs before it looks it up, and imports them for that.
+        if val is faults.Fault:
+            return types.ExceptionClass(val)
+        known = self._lookup_global(val) if callable(val) else None
+        return super().resolve_value_type(val) if known is None else known
 
     def unify_pairs(self, first, second):
         """Types are never mixed: the first stays, and ``OneTypeEach`` finds the variable and its lines afterwards."""
@@ -37,6 +61,9 @@ class TileTyping(typing.BaseContext):
 
 class TileTarget(cpu.CPUContext):
     """Lowerings of the dialect. Allocates nothing, so it has no run-time system."""
+
+    def post_lowering(self, mod, library):
+        """Numba's links its run-time system here."""
 
     def load_additional_registries(self):
         from numba.cpython import builtins, numbers, rangeobj, tupleobj  # noqa: F401  # they fill Numba's registry

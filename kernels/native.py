@@ -231,14 +231,22 @@ stream16 = _copier(16, streaming=True)
 stream64 = _copier(64, streaming=True)
 
 
-@_operation(1, types.void)
-def prefetch(context, builder, signature, arguments):
-    """Begin to fetch the cache line at an address that will be read soon."""
-    name, pointer = "llvm.prefetch.p0", I8.as_pointer()
-    kind = ir.FunctionType(ir.VoidType(), [pointer, I32, I32, I32])
-    function = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
-    builder.call(function, [_pointer(builder, arguments[0], I8), ir.Constant(I32, 0), ir.Constant(I32, 3), ir.Constant(I32, 1)])
-    return context.get_dummy_value()
+def _prefetcher(level):
+    """An operation that begins to fetch the cache line at an address that will be read soon, into a level of caches."""
+
+    @_operation(1, types.void)
+    def prefetch(context, builder, signature, arguments):
+        name = "llvm.prefetch.p0"
+        kind = ir.FunctionType(ir.VoidType(), [I8.as_pointer(), I32, I32, I32])
+        function = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
+        builder.call(function, [_pointer(builder, arguments[0], I8), ir.Constant(I32, 0), ir.Constant(I32, 4 - level), ir.Constant(I32, 1)])
+        return context.get_dummy_value()
+
+    return prefetch
+
+
+prefetch = _prefetcher(1)
+prefetch_far = _prefetcher(2)
 
 
 @_operation(3, types.void)

@@ -121,7 +121,10 @@ def make_codelets(c):
             for i in range(len(self.x)):
                 self.y[i] = c if self.x[i] > c else self.x[i]
 
-    return [Scale, Clamp, Sum, Polynomial, Largest, Prefix, Stencil, Root, Strips, Steps]
+    made = [Scale, Clamp, Sum, Polynomial, Largest, Prefix, Stencil, Root, Strips, Steps]
+    for codelet in made:
+        codelet.__name__ += f"_{CONSTANTS.index(c)}"  # names are unique in a graph
+    return made
 
 
 CONSTANTS = (1.5, 2.5, 3.5, 4.5, 5.5)

@@ -1,4 +1,6 @@
-"""A small first program as a whole process: a constant, streams both ways, a print of a tensor, an exchange, a codelet, a profile."""
+"""A small first program as a whole process: a constant, streams both ways, a print of a tensor, an exchange, a codelet, a profile. Argument: "warm" if none needs compiling."""
+
+import sys
 
 import numpy as np
 from codelets import Axpy
@@ -46,3 +48,4 @@ assert np.array_equal(received.reshape(6, 5), 1 + by_tile[:, None] * sent.reshap
 profile = engine.profile()
 assert profile.total_cycles > 0
 print(profile.summary())
+assert "numba" not in sys.modules or "warm" not in sys.argv, "a warm start loads no compiler"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -47,6 +48,30 @@ def field_edges(group: VertexGroup, f: Field, order: Array) -> FieldEdges:
     elements = np.bincount(edge_of_run, weights=runs.length, minlength=len(at)).astype(np.int64)
     rows = np.asarray(column.rows, np.int64)[order][at] if f.shape == "matrix" else None
     return FieldEdges(at, runs, edge_of_run, elements, rows)
+
+
+@dataclass(frozen=True)
+class Written:
+    """The runs that some fields write: disjoint, ascending."""
+
+    begin: Array  # int64[r]
+    end: Array  # int64[r]
+
+    @staticmethod
+    def by(edges: Sequence[FieldEdges]) -> Written:
+        ids, length = (np.concatenate([np.zeros(0, np.int64), *(getattr(e.runs, name) for e in edges)]) for name in ("ids", "length"))
+        some = np.flatnonzero(length)
+        order = some[np.argsort(ids[some], kind="stable")]
+        return Written(ids[order], (ids + length)[order])
+
+    def meets(self, ids: Array, length: Array) -> Array:
+        """For each run of elements the first written run that it meets, or -1."""
+        at = np.searchsorted(self.end, ids, "right")
+        found = np.full(len(ids), -1)
+        inside = np.flatnonzero((at < len(self.begin)) & (length > 0))
+        hit = inside[self.begin[at[inside]] < (ids + length)[inside]]
+        found[hit] = at[hit]
+        return found
 
 
 def _flat(parts: list[Array]) -> Array:

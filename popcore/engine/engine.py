@@ -62,7 +62,7 @@ class Engine:
         memory = self.executable.memory
         self._arena = Arena(memory.arena_bytes if self._computes else 0)
         staging = self._arena.memory[memory.staging : memory.staging + memory.staging_bytes]
-        self._host = Host(self.executable, staging, self._cycles_so_far)
+        self._host = Host(self.executable, resolved, staging, self._cycles_so_far)
         self._reads = {h.name: h for h in self.executable.reads}
         self._writes = {h.name: h for h in self.executable.writes}
         self._print_stream: TextIO | None = None
@@ -173,6 +173,7 @@ class Engine:
             self._wall_seconds += time.perf_counter() - began
 
     def _go(self, image: Image, pc: int) -> None:
+        image.reset()
         while True:
             outcome = image.run(pc)
             self._finish(outcome)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import builtins
-
 from popcore.dialect import lower
 from popcore.engine.outcome import Fault, PrintRecord
 from popcore.errors import VertexError
 from popcore.executable import Executable
 from popcore.executable.opcodes import Batch
+from popcore.program.printing import Place, site_exception, vertex_fault
 
 
 def print_text(executable: Executable, record: PrintRecord) -> str:
@@ -20,24 +19,12 @@ def print_text(executable: Executable, record: PrintRecord) -> str:
 def vertex_error(executable: Executable, phase: int, fault: Fault) -> VertexError:
     """The error of a codelet that raised: which vertex, tile, compute set, file and line. Its cause is what was raised."""
     codelet = executable.codelets[fault.codelet]
-    row = fault.position % max(int(executable.batches[fault.batch, Batch.ROWS_COUNT]), 1)
+    vertex = int(executable.vertex_ids[fault.vertex])
+    place = Place(codelet.name, vertex, fault.tile, executable.phase_names[phase], fault.worker if codelet.workers > 1 else None)
     if fault.exception is not None:
-        cause, (file, line) = fault.exception, _where(fault.exception, codelet.site.file, codelet.site.line)
-        text = str(cause)
-    else:
-        site = lower(codelet).sites[fault.site]
-        file, line, text = site.file, site.line, site.message(fault.values)
-        cause = getattr(builtins, site.exception, RuntimeError)(text)
-    worker = f", worker {fault.worker}" if codelet.workers > 1 else ""
-    where = executable.phase_names[phase]
-    error = VertexError(
-        f"{type(cause).__name__}{': ' if text else ''}{text}\n"
-        f"  raised by codelet {codelet.name} at {file}:{line}\n"
-        f"  its vertex {row} on tile {fault.tile}{worker}, in compute set {where!r}",
-        codelet=codelet.name, tile=fault.tile, vertex=row, compute_set=where, file=file, line=line, values=fault.values,
-    )  # fmt: skip
-    error.__cause__ = cause
-    return error
+        return vertex_fault(place, fault.exception, *_where(fault.exception, codelet.site.file, codelet.site.line))
+    site = lower(codelet).sites[fault.site]
+    return vertex_fault(place, site_exception(site, fault.values), site.file, site.line, fault.values)
 
 
 def _where(error: BaseException, file: str, line: int) -> tuple[str, int]:

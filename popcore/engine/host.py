@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from typing import TextIO
+from collections.abc import Callable, Mapping
+from typing import Any, TextIO
 
 import numpy as np
 
@@ -19,12 +19,12 @@ class Host:
     """The host's side of one engine.
 
     Args:
+        options: Engine options.
         staging: uint8, the staging area of the arena.
         cycles: Tells the modelled cycles so far.
     """
 
-    def __init__(self, executable: Executable, staging: Array, cycles: Callable[[], int]) -> None:
-        options = executable.options
+    def __init__(self, executable: Executable, options: Mapping[str, Any], staging: Array, cycles: Callable[[], int]) -> None:
         depth = int(options["exchange.prefetchDepth"]) if options["exchange.enablePrefetch"] else 0
         self.streams = HostStreams({s.name: s for s in executable.streams}, 1, depth)
         self.remotes = {r.name: RemoteRows(r) for r in executable.remotes}

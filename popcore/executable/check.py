@@ -37,7 +37,7 @@ def _checks(e: Executable) -> list[tuple[str, bool]]:
     tables = (
         ("code", e.code, "int64", 4), ("entries", e.entries, "int64", None), ("switches", e.switches, "int64", 2), ("phases", e.phases, "int64", 6),
         ("groups", e.groups, "int64", 12), ("words", e.words, "uint32", None), ("spans", e.spans, "int64", 3), ("batches", e.batches, "int64", 8),
-        ("tiles", e.tiles, "int32", None), ("rows", e.rows, "int32", None), ("initial", e.initial, "int64", 3), ("initial_bytes", e.initial_bytes, "uint8", None),
+        ("tiles", e.tiles, "int32", None), ("rows", e.rows, "int32", None), ("vertex_ids", e.vertex_ids, "int32", None), ("initial", e.initial, "int64", 3), ("initial_bytes", e.initial_bytes, "uint8", None),
         ("tile_base", e.memory.tile_base, "int64", None), ("tile_bytes", e.memory.tile_bytes, "int64", None),
         ("cycles", e.costs.cycles, "int64", 5), ("labels", e.costs.label, "int32", None), ("heads", e.costs.head, "bool", None), ("worker cycles", e.costs.worker_codelet, "int64", 4),
     )  # fmt: skip
@@ -140,6 +140,7 @@ def _check_batches(e: Executable) -> list[tuple[str, bool]]:
         ("a batch is of no codelet", _within(b[:, Batch.CODELET], 0, len(e.codelets))),
         ("a batch has absurd numbers", all(_within(column, 0, _LIMIT) for column in (begin, tiles, rows_at, rows))),
         ("a vertex is on no tile", _within(e.tiles, 0, e.target.num_tiles)),
+        ("a vertex has no number", len(e.vertex_ids) == sum(t * r for t, r in zip(tiles.tolist(), rows.tolist(), strict=True))),
     ]
     if not all(fine for _, fine in found):
         return found

@@ -115,6 +115,7 @@ class Executable:
     batches: Array  # int64[n, 8]
     tiles: Array  # int32
     rows: Array  # int32
+    vertex_ids: Array  # int32[vertices of all batches]: number of each in its codelet's vertices of the compute set, for messages
     phase_names: tuple[str, ...]  # the compute set of each phase, or the copy's name
     codelets: tuple[Codelet, ...]
     memory: MemoryMap

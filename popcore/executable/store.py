@@ -28,7 +28,7 @@ from popcore.types import Array, ElementType, as_element_type
 
 FORMAT = "popcore executable"
 VERSION = 1
-_ARRAYS = ("code", "entries", "switches", "phases", "groups", "words", "spans", "batches", "tiles", "rows", "initial", "initial_bytes")
+_ARRAYS = ("code", "entries", "switches", "phases", "groups", "words", "spans", "batches", "tiles", "rows", "vertex_ids", "initial", "initial_bytes")
 _COSTS = ("cycles", "link_bytes", "exchange_bytes", "host_bytes", "remote_bytes", "label", "head", "worker_codelet")
 _MEMORY = ("tile_base", "tile_bytes")
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # entries carry no date, so that equal Executables are equal files

@@ -76,22 +76,20 @@ class Column:
         self.lengths = Numbers("q") if self.rank else None
         self.row_counts = Numbers("i") if self.rank == 2 else None
         self.strides = Numbers("q") if field.shape == "list" else None
+        self.numbers = tuple(n for n in (self.ids, self.lengths, self.row_counts, self.strides) if n is not None)
         self.extra = Pieces()
         self.values = Log(field.dtype.numpy)  # initial values and literals
         self.sizes = Log(np.dtype(np.int64))  # what set_field_size said
+        self.last_literal: tuple[Any, Any] = (None, None)  # as given, as elements
         self.settled: tuple[Array, Array] | None = None  # ids and lengths after finalise
-
-    @property
-    def numbers(self) -> list[Numbers]:
-        return [n for n in (self.ids, self.lengths, self.row_counts, self.strides) if n is not None]
 
     @property
     def var(self) -> Array:
         """int32[n]"""
         ids = self._ids()
         made = np.where(ids >= 0, ids >> SHIFT, np.where((ids == EXTRA) | (ids == OPEN), EXTRA, UNCONNECTED)).astype(np.int32)
-        if len(self.extra) and self.field.shape == "list":
-            made[(ids == OPEN) & (self.extra.counts(ids.size)[0] != self.rows)] = UNCONNECTED  # a vector of the list is missing
+        if self.row_counts is not None and (single := ids == OPEN).any():
+            made[single & (self.extra.counts(ids.size)[0] != self.row_counts.array())] = UNCONNECTED  # a vector of the list is missing
         return made
 
     @property
@@ -103,19 +101,17 @@ class Column:
     @property
     def length(self) -> Array:
         """int64[n]: elements; of a list field, those of one row."""
-        if (settled := self._settled()) is not None:
-            return settled[1]
-        return self.lengths.array() if self.lengths is not None else np.broadcast_to(np.int64(1), (len(self.ids),))
+        return self._lengths().copy()
 
     @property
     def rows(self) -> Array:
         """int32[n]: rows of a matrix or a list of equal rows; else 0."""
-        return self.row_counts.array() if self.row_counts is not None else np.broadcast_to(np.int32(0), (len(self.ids),))
+        return self._of(self.row_counts, np.int32).copy()
 
     @property
     def stride(self) -> Array:
         """int64[n]: elements from one row's begin to the next, for list fields; else 0."""
-        return self.strides.array() if self.strides is not None else np.broadcast_to(np.int64(0), (len(self.ids),))
+        return self._of(self.strides, np.int64).copy()
 
     def pieces(self, i: int) -> list[Regions]:
         """What vertex ``i`` is connected to: the regions of each vector of a list field, or of the whole of another."""
@@ -126,11 +122,11 @@ class Column:
     def edges(self, order: Array) -> Edges:
         """What the vertices ``order``, int64[n], are connected to, as arrays; nothing for those that are not connected."""
         order = np.asarray(order, np.int64)
-        ids, length = self._ids()[order], np.asarray(self.length)[order]
-        times = self.rows[order].astype(np.int64) if self.field.shape == "list" else np.ones(order.size, np.int64)
+        ids, length = self._ids()[order], self._lengths()[order]
+        times = self._of(self.row_counts, np.int32)[order].astype(np.int64) if self.field.shape == "list" else np.ones(order.size, np.int64)
         times = np.where(ids >= 0, times, 0)
         vertex = np.repeat(np.arange(order.size), times)
-        step = self.stride[order] if self.field.shape == "list" else np.zeros(order.size, np.int64)
+        step = self._of(self.strides, np.int64)[order]
         first, count = ids[vertex] + expand(np.zeros_like(times), times) * step[vertex], length[vertex]
         some = count > 0
         plain = Edges(vertex, Regions(first[some], count[some]), np.flatnonzero(some))
@@ -139,13 +135,18 @@ class Column:
 
     def put(self, i: int, first: int, length: int = 0, rows: int = 0, stride: int = 0) -> None:
         """Write the entry of vertex ``i``, or append it where ``i`` is the next."""
-        numbers = self.numbers
-        for n, value in zip(numbers, (first, length, rows, stride), strict=False):
-            if i == len(n):
+        values = (first, length, rows, stride)
+        if i == len(self.ids):
+            for n, value in zip(self.numbers, values, strict=False):
                 n.append(value)
-            else:
+        else:
+            for n, value in zip(self.numbers, values, strict=False):
                 n[i] = value
         self.settled = None
+
+    def row_count(self, i: int) -> int:
+        """Rows of vertex ``i``'s list or matrix."""
+        return self.row_counts[i] if self.row_counts is not None else 0
 
     def is_free(self, i: int) -> bool:
         return i == len(self.ids) or self.ids[i] == UNCONNECTED
@@ -160,6 +161,16 @@ class Column:
     def _ids(self) -> Array:
         settled = self._settled()
         return settled[0] if settled is not None else self.ids.array()
+
+    def _lengths(self) -> Array:
+        settled = self._settled()
+        if settled is not None:
+            return settled[1]
+        return self.lengths.array() if self.lengths is not None else np.broadcast_to(np.int64(1), (len(self.ids),))
+
+    def _of(self, numbers: Numbers | None, kind: type[np.integer[Any]]) -> Array:
+        """A column as it is kept; zeros where the field has none."""
+        return numbers.array() if numbers is not None else np.broadcast_to(kind(0), (self._ids().size,))
 
     def _settled(self) -> tuple[Array, Array] | None:
         """What finalise left, unless vertices were added since."""

@@ -52,7 +52,7 @@ def connect_row(column: Column, index: int, row: int, tensor: Tensor, home: Vari
         raise GraphConnectionError(f"{label(index, name)} is connected already", "connect each vector once")
     _check(column.field, index, tensor, 1, home, label, name)
     column.extra.add(index, row, tensor)
-    column.put(index, OPEN, 0, max(row + 1, int(column.rows[index])))
+    column.put(index, OPEN, 0, max(row + 1, column.row_count(index)))
 
 
 def set_value(column: Column, index: int, value: Any, label: Label) -> None:
@@ -60,7 +60,7 @@ def set_value(column: Column, index: int, value: Any, label: Label) -> None:
     field = column.field
     if field.direction != "state" and column.ids[index] != UNCONNECTED:
         raise GraphConnectionError(f"{label(index, field.name)} is connected: the tensor has the values", "set_initial_value(tensor, ...)")
-    column.values.add(index, _literal(field, index, value, label))
+    column.values.add(index, _literal(column, index, value, label))
     column.settled = None
 
 
@@ -68,8 +68,8 @@ def set_size(column: Column, index: int, size: int, label: Label) -> None:
     """Say how many elements a vector has that nothing is connected to."""
     field = column.field
     if field.shape == "list":
-        if column.ids[index] not in (UNCONNECTED, OPEN) or size < column.rows[index]:
-            raise GraphConnectionError(f"{label(index, field.name)} is connected to {column.rows[index]} vectors", "set_field_size comes first")
+        if column.ids[index] not in (UNCONNECTED, OPEN) or size < column.row_count(index):
+            raise GraphConnectionError(f"{label(index, field.name)} is connected to {column.row_count(index)} vectors", "set_field_size comes first")
         column.put(index, OPEN, 0, size)
         return
     if field.shape != "vector":
@@ -157,13 +157,19 @@ def _connect_literal(column: Column, index: int, value: Any, label: Label) -> No
     field = column.field
     if field.direction != "in":
         raise GraphConnectionError(f"{label(index, field.name)} writes, and {value!r:.60} is a literal", "connect a variable")
-    made = _literal(field, index, value, label)
+    made = _literal(column, index, value, label)
     column.put(index, HELD, made.size)
     column.values.add(index, made)
 
 
-def _literal(field: Field, index: int, value: Any, label: Label) -> Any:
-    return literal_values(field, value, label(index, field.name)).reshape(-1)
+def _literal(column: Column, index: int, value: Any, label: Label) -> Any:
+    """A literal as an array; the same number for vertex after vertex is checked once."""
+    known, made = column.last_literal
+    if value.__class__ is known.__class__ and value == known and value.__class__ in (int, float) and value:  # 0.0 == -0.0
+        return made
+    made = literal_values(column.field, value, label(index, column.field.name)).reshape(-1)
+    column.last_literal = value, made
+    return made
 
 
 def _is_tensor_list(value: Any) -> bool:

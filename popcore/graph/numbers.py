@@ -34,22 +34,26 @@ class Numbers:
     def array(self) -> Array:
         """All of it. Later appends do not change what was returned; ``__setitem__`` does."""
         self._flush()
-        if len(self._chunks) != 1:
-            self._chunks = [np.concatenate(self._chunks) if self._chunks else np.empty(0, self._tail.typecode)]
-        return self._chunks[0]
+        return self._whole()
 
     def __getitem__(self, i: int) -> int:
-        return int(self._tail[i - self._done]) if i >= self._done else int(self.array()[i])
+        return int(self._tail[i - self._done]) if i >= self._done else int(self._whole()[i])
 
     def __setitem__(self, i: int, value: int) -> None:
         if i >= self._done:
             self._tail[i - self._done] = value
         else:
-            self.array()[i] = value
+            self._whole()[i] = value
 
     def truncate(self, n: int) -> None:
         """Take back what was appended one by one after the first ``n``."""
         del self._tail[max(0, n - self._done) :]
+
+    def _whole(self) -> Array:
+        """All but the tail, which stays: reading old entries between appends must not cost a copy each time."""
+        if len(self._chunks) != 1:
+            self._chunks = [np.concatenate(self._chunks) if self._chunks else np.empty(0, self._tail.typecode)]
+        return self._chunks[0]
 
     def _flush(self) -> None:
         if self._tail:

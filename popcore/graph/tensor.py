@@ -215,6 +215,14 @@ class Tensor:
                 t.variable, t.dtype, t.offset, t.strides = variable, self.dtype, self.offset + begin * strides[0], strides
                 t.shape = (end - begin, *shape[1:])
                 return t
+            if kind is tuple and len(key) <= len(shape):
+                offset, strides = self.offset, self.strides
+                for k, n, stride in zip(key, shape, strides, strict=False):
+                    if k.__class__ is not int or not -n <= k < n:
+                        break
+                    offset += (k if k >= 0 else k + n) * stride
+                else:
+                    return self._affine(offset, shape[len(key) :], strides[len(key) :])
         return self._basic_index(key)
 
     def _basic_index(self, key: Any) -> Tensor:

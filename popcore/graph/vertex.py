@@ -67,7 +67,7 @@ class VertexGroup:
 
     @property
     def tile(self) -> Array:
-        return self._tiles.array()
+        return self._tiles.array().copy()
 
     @property
     def cycles(self) -> Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -50,20 +51,32 @@ def stopped(message: str, site: str, values: Array | None = None) -> ProgramErro
     return ProgramError(f"the program stopped itself at {site}: {message or 'no message'}{shown}", "look at what leads to that line", values=values)
 
 
-def vertex_fault(site: FaultSite, values: Sequence[Any], codelet: str, vertex: int, tile: int, compute_set: str) -> VertexError:
-    """The error of a codelet that raised. Its cause is what was raised.
+@dataclass(frozen=True)
+class Place:
+    """A vertex as messages name it."""
 
-    Args:
-        site: Where it raised.
-        values: The run-time values of its message.
-        vertex: Its index among those of its codelet in the compute set.
-    """
-    text = site.message(values)
+    codelet: str
+    vertex: int  # among those of its codelet in the compute set, as they were added
+    tile: int
+    compute_set: str
+    worker: int | None = None  # of a MultiVertex
+
+
+def vertex_fault(place: Place, cause: BaseException, file: str, line: int, values: Sequence[Any] = ()) -> VertexError:
+    """The error of a codelet that raised ``cause`` at a line of the user's file, with the run-time values of its message."""
+    text = str(cause)
+    worker = "" if place.worker is None else f", worker {place.worker}"
     error = VertexError(
-        f"{site.exception}{': ' if text else ''}{text}\n"
-        f"  raised by codelet {codelet} at {site.file}:{site.line}\n"
-        f"  its vertex {vertex} on tile {tile}, in compute set {compute_set!r}",
-        codelet=codelet, tile=tile, vertex=vertex, compute_set=compute_set, file=site.file, line=site.line, values=tuple(values),
+        f"codelet {place.codelet} (vertex {place.vertex} on tile {place.tile}{worker}, compute set {place.compute_set!r})\n"
+        f"  raised {type(cause).__name__}{': ' if text else ''}{text}\n"
+        f"  at {file}:{line}",
+        codelet=place.codelet, tile=place.tile, vertex=place.vertex, compute_set=place.compute_set, file=file, line=line, values=tuple(values),
     )  # fmt: skip
-    error.__cause__ = getattr(builtins, site.exception, RuntimeError)(text)
+    error.__cause__ = cause
     return error
+
+
+def site_exception(site: FaultSite, values: Sequence[Any]) -> BaseException:
+    """The exception that the user's ``raise`` or ``assert`` makes."""
+    made: BaseException = getattr(builtins, site.exception, RuntimeError)(site.message(values))
+    return made

@@ -12,7 +12,7 @@ from popcore.errors import GraphConnectionError
 from popcore.graph.columns import EXTRA, UNCONNECTED, Column
 from popcore.graph.regions import SHIFT, Regions, one_run
 from popcore.graph.vertex import ComputeSet, VertexGroup
-from popcore.program.printing import print_line, vertex_fault
+from popcore.program.printing import Place, print_line, site_exception, vertex_fault
 from popcore.reference.memory import Memory
 from popcore.reference.races import check_races
 from popcore.types import Array
@@ -110,8 +110,9 @@ class _Context:
         self._owner, self._vertex, self._worker, self._prints = owner, vertex, worker, prints
 
     def fail(self, site: int, values: Sequence[Any]) -> Any:
-        vertex = self._vertex
-        raise vertex_fault(vertex.lowered.sites[site], values, vertex.codelet.name, vertex.index, vertex.tile, self._owner.name)
+        vertex, found = self._vertex, self._vertex.lowered.sites[site]
+        place = Place(vertex.codelet.name, vertex.index, vertex.tile, self._owner.name, self._worker if vertex.codelet.workers > 1 else None)
+        raise vertex_fault(place, site_exception(found, values), found.file, found.line, values)
 
     def print(self, site: int, values: Sequence[Any]) -> None:
         text = self._vertex.lowered.sites[site].message(values)

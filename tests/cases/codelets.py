@@ -325,3 +325,24 @@ class Long(Vertex):
 
     def compute(self):
         self.x += 1
+
+
+class PutAt(Vertex):
+    """Writes one element of its output, the next one each time it runs."""
+
+    x: Input[FLOAT]
+    at: UNSIGNED_INT
+    out: Output[Vector[FLOAT]]
+
+    def compute(self):
+        self.out[self.at] = self.x
+        self.at += 1
+
+
+class Talk(Vertex):
+    """Prints what it has."""
+
+    x: Input[INT]
+
+    def compute(self):
+        print("x is", self.x)

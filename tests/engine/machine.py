@@ -79,7 +79,7 @@ def executable(code, *, phases=(), groups=(), words=(), spans=(), batches=(), ti
     made = {
         "target": None, "options": {}, "code": code, "entries": np.zeros(1, np.int64), "switches": table([], 2), "loop_slots": 4, "call_depth": 4,
         "phases": fill(phases, 6), "groups": fill(groups, 12), "words": np.array(words, np.uint32).ravel(), "spans": table(spans, 3),
-        "batches": fill(batches, 8), "tiles": np.array(tiles, np.int32), "rows": np.array(rows, np.int32).ravel(), "phase_names": (),
+        "batches": fill(batches, 8), "tiles": np.array(tiles, np.int32), "rows": np.array(rows, np.int32).ravel(), "vertex_ids": np.zeros(0, np.int32), "phase_names": (),
         "codelets": ("increment", "say"), "memory": memory, "initial": table([], 3), "initial_bytes": np.zeros(0, np.uint8), "reads": (), "writes": (),
         "streams": (), "streams_of": (), "remotes": (), "yields": (), "costs": costs,
     }  # fmt: skip

@@ -139,8 +139,9 @@ def test_a_list_with_a_vector_missing_or_connected_twice_is_found(graph):
     (t, a), cs = whole(graph, (4, 6)), graph.add_compute_set("cs")
     v, w = (graph.add_vertex(cs, Shapes, {"grid": t}) for _ in range(2))
     parts = column_of(v, "parts")
-    graph.connect(v["parts"][1], t[1])
     graph.set_field_size(w["parts"], 2)
+    assert parts.var.tolist() == [UNCONNECTED, UNCONNECTED]
+    graph.connect(v["parts"][1], t[1])
     graph.connect(w["parts"][1], t[3])
     assert parts.var.tolist() == [UNCONNECTED, UNCONNECTED]
     graph.connect(v["parts"][0], t[0])
@@ -242,6 +243,18 @@ def test_a_vector_of_no_elements_is_connected(graph):
         v = graph.add_vertex(cs, Scale[FLOAT], {"x": t, "k": 1.0})
         column = column_of(v, "x")
         assert (column.var[i], column.length[i], elements(v, "x")) == (0, 0, [[]])
+
+
+def test_what_was_read_does_not_change_when_the_graph_does(graph):
+    x, cs = graph.add_variable(FLOAT, (4, 6)), graph.add_compute_set()
+    v = graph.add_vertex(cs, "Dot", tile=1)
+    group = v.group
+    before = group.tile, group.columns["a"].length, group.columns["a"].var, group.cycles
+    graph.set_tile_mapping(v, 5)
+    graph.connect(v["a"], x[0])
+    graph.set_perf_estimate(v, 3)
+    assert [b.tolist() for b in before] == [[1], [0], [UNCONNECTED], [-1]]
+    assert (group.tile.tolist(), group.columns["a"].length.tolist()) == ([5], [6])
 
 
 def test_the_graph_may_grow_after_finalise_and_finalise_again(graph):

@@ -158,7 +158,7 @@ def test_a_codelet_that_raises_says_where(engine_class, bench):
     engine = engine_class(bench.graph, program.Execute(bench.compute_set))
     stream = io.StringIO()
     engine.set_print_stream(stream)
-    with pytest.raises(errors.VertexError, match=r"(?s)ValueError: .*too much.*40.*Checked.*small_codelets\.py:\d+.*tile 6.*work.*try: ") as caught:
+    with pytest.raises(errors.VertexError, match=r"(?s)Checked.*vertex 1 on tile 6.*work.*ValueError: .*too much.*40.*small_codelets\.py:\d+.*try: ") as caught:
         engine.run()
     assert (caught.value.codelet, caught.value.tile, caught.value.compute_set) == ("Checked", 6, "work")
     assert isinstance(caught.value.__cause__, ValueError)

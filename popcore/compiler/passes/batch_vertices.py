@@ -26,21 +26,25 @@ class VertexTables:
     tiles_used: int = 0
     rows_used: int = 0
     vertices: int = 0
+    vertex_ids: list[Array] = field(default_factory=list)
 
-    def add(self, codelet: int, tiles: Array, table: Array, count: int, work: int) -> None:
-        """Add a batch: ``tiles`` share ``table`` (int32), which has ``count`` vertices."""
+    def add(self, codelet: int, tiles: Array, table: Array, vertices: Array, work: int) -> None:
+        """Add a batch: ``tiles`` share ``table`` (int32); ``vertices``, int64[tiles, count], are the numbers of theirs."""
+        count = vertices.shape[1]
         self.batches.append([codelet, self.tiles_used, len(tiles), self.rows_used, count, self.vertices, work, 0])
-        self.vertices += len(tiles) * count
+        self.vertices += vertices.size
+        self.vertex_ids.append(vertices.ravel().astype(np.int32))
         self.tiles.append(tiles.astype(np.int32))
         self.rows.append(table.astype(np.int32))
         self.tiles_used += len(tiles)
         self.rows_used += len(table)
 
-    def finish(self) -> tuple[Array, Array, Array]:
-        """``batches``, ``tiles``, ``rows``."""
+    def finish(self) -> tuple[Array, Array, Array, Array]:
+        """``batches``, ``tiles``, ``rows``, ``vertex_ids``."""
         batches = np.array(self.batches, np.int64).reshape(-1, 8)
         none = np.zeros(0, np.int32)
-        return batches, np.concatenate([none, *self.tiles]), np.concatenate([none, *self.rows])
+        tiles, rows, ids = (np.concatenate([none, *parts]) for parts in (self.tiles, self.rows, self.vertex_ids))
+        return batches, tiles, rows, ids
 
 
 def batch_vertices(
@@ -76,15 +80,15 @@ def _batch_group(tables: VertexTables, number: int, codelet: Codelet, group: Gro
         index = first[which][:, None] + np.arange(count)
         blocks = np.ascontiguousarray(rows[index].reshape(len(which), -1))
         if blocks.shape[1] == 0:  # a codelet without fields
-            tables.add(number, tile[which], blocks[0], count, 0)
+            tables.add(number, tile[which], blocks[0], group.vertices[index], 0)
             continue
         keys = blocks.view(np.dtype((np.void, blocks.dtype.itemsize * blocks.shape[1]))).ravel()
         _, leader, inverse = np.unique(keys, return_index=True, return_inverse=True)
         by_class = np.argsort(inverse, kind="stable")
         bounds = np.searchsorted(inverse[by_class], np.arange(len(leader) + 1))
         for kind in np.argsort(leader, kind="stable").tolist():
-            members = which[by_class[bounds[kind] : bounds[kind + 1]]]
-            tables.add(number, tile[members], blocks[leader[kind]], count, int(work[index[leader[kind]]].sum()))
+            members = by_class[bounds[kind] : bounds[kind + 1]]
+            tables.add(number, tile[which[members]], blocks[leader[kind]], group.vertices[index[members]], int(work[index[leader[kind]]].sum()))
 
 
 def _rows(codelet: Codelet, group: GroupPlan, layout: Layout, memory: MemoryPlan) -> tuple[Array, Array]:
@@ -137,7 +141,7 @@ def _batch_lists(
             list_columns.append(at)
             pieces.append((first, local, elements))
         at += ROW_WORDS[f.shape]
-    classes: dict[bytes, tuple[Array, int, int, list[int]]] = {}
+    classes: dict[bytes, tuple[Array, int, list[int], list[Array]]] = {}
     for tile, begin, count in zip(*(a.tolist() for a in per_tile), strict=True):
         block = rows[begin : begin + count].copy()
         tail: list[Array] = []
@@ -149,7 +153,8 @@ def _batch_lists(
                 tail.append(np.stack([local[low:high], elements[low:high]], 1).ravel())
                 where += 2 * (high - low)
         table = np.concatenate([block.ravel(), *tail]).astype(np.int32)
-        known = classes.setdefault(table.tobytes(), (table, count, int(work[begin : begin + count].sum()), []))
-        known[3].append(tile)
-    for table, count, nbytes, tiles in classes.values():
-        tables.add(number, np.array(tiles, np.int32), table, count, nbytes)
+        known = classes.setdefault(table.tobytes(), (table, int(work[begin : begin + count].sum()), [], []))
+        known[2].append(tile)
+        known[3].append(group.vertices[begin : begin + count])
+    for table, nbytes, tiles, vertices in classes.values():
+        tables.add(number, np.array(tiles, np.int32), table, np.stack(vertices), nbytes)

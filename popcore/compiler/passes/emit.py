@@ -36,7 +36,7 @@ def emit(
     Needs:  the results of all other passes.
     Gives:  every step is one phase, or two where vertices have written to exchange buffers.
     """
-    batches, tiles, rows = tables.finish()
+    batches, tiles, rows, vertex_ids = tables.finish()
     table = _phases(code, plans, memory, batches, ranges)
     instructions, moved = _expand_runs(code, table.of_step, memory, layout)
     reads, writes = _handles(graph, code, table.of_step)
@@ -56,6 +56,7 @@ def emit(
         batches=batches,
         tiles=tiles,
         rows=rows,
+        vertex_ids=vertex_ids,
         phase_names=table.names,
         codelets=tuple(codelets),
         memory=MemoryMap(memory.tile_base, memory.tile_bytes, int(memory.address[-1]), memory.staging_bytes, memory.arena_bytes, memory.by_category),

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from popcore.compiler.edges import FieldEdges, field_edges
+from popcore.compiler.edges import FieldEdges, Written, field_edges
 from popcore.compiler.ir import ComputeStep, CopyStep, GroupPlan, HostStep, Layout, Moves, Places, Step, StepPlan, no_moves
 from popcore.graph.vertex import VertexGroup
 from popcore.types import Array
@@ -143,9 +143,11 @@ def _plan_group(group: VertexGroup, buffers: _Buffers) -> GroupPlan:
     order = np.argsort(tiles, kind="stable")
     tile = tiles[order]
     slab, offset, sizes, pieces = {}, {}, {}, {}
+    edges_of = {f.name: field_edges(group, f, order) for f in group.codelet.fields}
+    written = Written.by([edges_of[f.name] for f in group.codelet.fields if f.writes])
     for f in group.codelet.fields:
-        edges = field_edges(group, f, order)
-        edge_slab, edge_offset = _place_edges(edges, tile[edges.vertex], f.writes, buffers)
+        edges = edges_of[f.name]
+        edge_slab, edge_offset = _place_edges(edges, tile[edges.vertex], None if f.writes else written, buffers)
         if f.shape == "list":
             first = np.searchsorted(edges.vertex, np.arange(len(order) + 1), "left")
             pieces[f.name] = (first, edge_slab, edge_offset, edges.elements)
@@ -156,8 +158,11 @@ def _plan_group(group: VertexGroup, buffers: _Buffers) -> GroupPlan:
     return GroupPlan(order, tile, slab, offset, sizes, pieces)
 
 
-def _place_edges(edges: FieldEdges, tile: Array, writes: bool, buffers: _Buffers) -> tuple[Array, Array]:
+def _place_edges(edges: FieldEdges, tile: Array, written: Written | None, buffers: _Buffers) -> tuple[Array, Array]:
     """The place of each edge; those that do not lie together on their tile get a buffer and copies.
+
+    ``written`` is None for a field that writes. For one that reads it is what its group's vertices write: an edge
+    that meets it gets a buffer too, so that it is read as it was before the compute set, whatever order a loop has.
 
     Returns: int64[e] slab (-1: no elements) and offset.
     """
@@ -169,6 +174,11 @@ def _place_edges(edges: FieldEdges, tile: Array, writes: bool, buffers: _Buffers
     slab, offset = np.full(len(tile), -1, np.int64), np.zeros(len(tile), np.int64)
     alone = np.bincount(edge, minlength=len(tile))[edge] == 1
     direct = alone & (layout.tile_of(places.slab) == tile[edge])
+    if written is not None:
+        meets = np.zeros(len(tile), bool)
+        meets[edges.edge_of_run[written.meets(edges.runs.ids, edges.runs.length) >= 0]] = True
+        direct &= ~meets[edge]
+    writes = written is None
     slab[edge[direct]], offset[edge[direct]] = places.slab[direct], places.offset[direct]
     apart = ~direct
     if not apart.any():

@@ -119,6 +119,13 @@ class _Edges:
     vertex: Array  # int64[r]
     owners: tuple[tuple[VertexGroup, Field], ...]
 
+    def group_of(self, edge: Array) -> Array:
+        """A number for the group of each edge."""
+        groups = {id(group): i for i, (group, _) in enumerate(self.owners)}
+        number = np.array([groups[id(group)] for group, _ in self.owners], np.int64)
+        found: Array = number[self.owner[edge]]
+        return found
+
     @staticmethod
     def of(cs: ComputeSet) -> _Edges:
         owners: list[tuple[VertexGroup, Field]] = []
@@ -142,7 +149,7 @@ class _Edges:
 
 
 def _races(graph: Graph, cs: ComputeSet, edges: _Edges) -> Iterator[PopcoreError]:
-    """Elements that one edge writes and another reads or writes. Costs a sort of the runs."""
+    """Elements that one edge writes and another writes too, or one of another vertex reads. Costs a sort of the runs."""
     some = edges.length > 0
     writers = np.flatnonzero(edges.writes & some)
     if not len(writers):
@@ -157,12 +164,18 @@ def _races(graph: Graph, cs: ComputeSet, edges: _Edges) -> Iterator[PopcoreError
         yield _race(graph, cs, edges, int(writers[first]), int(writers[second]))
         return
     readers = np.flatnonzero(~edges.writes & some)
-    at = np.searchsorted(end, edges.ids[readers], "right")
-    inside = at < len(begin)
-    hit = np.flatnonzero(begin[at[inside]] < (edges.ids[readers] + edges.length[readers])[inside])
+    if not len(readers):
+        return
+    # A reader may meet several written runs; its own vertex's are allowed (they are read as they were before).
+    low = np.searchsorted(end, edges.ids[readers], "right")
+    high = np.searchsorted(begin, edges.ids[readers] + edges.length[readers], "left")
+    count = np.maximum(high - low, 0)
+    reader = np.repeat(readers, count)
+    writer = writers[np.arange(len(reader)) + np.repeat(low - (np.cumsum(count) - count), count)]
+    same = edges.group_of(reader) == edges.group_of(writer)
+    hit = np.flatnonzero(~(same & (edges.vertex[reader] == edges.vertex[writer])))
     if len(hit):
-        reader = int(readers[inside][hit[0]])
-        yield _race(graph, cs, edges, int(writers[at[inside][hit[0]]]), reader)
+        yield _race(graph, cs, edges, int(writer[hit[0]]), int(reader[hit[0]]))
 
 
 def _race(graph: Graph, cs: ComputeSet, edges: _Edges, writer: int, other: int) -> RaceError:
