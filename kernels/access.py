@@ -260,5 +260,3 @@ def _clamped(builder, bound, count):
     bound = _wrapped(builder, bound, count)
     bound = builder.select(builder.icmp_signed("<", bound, I64(0)), I64(0), bound)
     return builder.select(builder.icmp_signed(">", bound, count), count, bound)
-
-

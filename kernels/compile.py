@@ -90,7 +90,7 @@ class _Unit:
         names = {name: STUBS[name.removeprefix("_pc_")] for name in function.operations}
         names.update({name: self.stubs[index] for name, index in function.calls.items()})
         names.update({name: Table(v) if isinstance(v, np.ndarray) else v for name, v in function.constants.items()})
-        return python_types.FunctionType(function.code, {"range": range, "_pc_Fault": Fault, "__name__": "codelet", **names}, function.name)
+        return python_types.FunctionType(function.code, {"_pc_Fault": Fault, "__name__": "codelet", **names}, function.name)
 
     def _stub(self, index):
         """What calls of function ``index`` are bound to: compiles it when its argument types are known."""

@@ -12,11 +12,10 @@ from numba.core.typed_passes import IRLegalization, NativeLowering, NoPythonBack
 from numba.core.typing.templates import builtin_registry
 from numba.core.untyped_passes import FixupArgs, GenericRewrites, IRProcessing, ReconstructSSA, TranslateByteCode
 
-from popcore.kernels import access, arith, faults, mathlib  # noqa: F401  # they declare the operations
+from popcore.kernels import access, arith, faults, mathlib, ranges  # noqa: F401  # they declare the operations
 from popcore.kernels.operation import lowering_registry, typing_registry
 from popcore.kernels.selftype import ViewType
 from popcore.kernels.values import name_of
-
 
 _CONTROL = ("getiter", "iternext", "pair_first", "pair_second", "exhaust_iter", "static_getitem")
 
@@ -28,17 +27,15 @@ class TileTyping(typing.BaseContext):
         self.install_registry(typing_registry)
 
     def _load_builtins(self):
-        if self._functions.get("getiter"):
+        if "pair_first" in self._functions:
             return
         for template in builtin_registry.functions:
             if template.key in _CONTROL:
                 self.insert_function(template(self))
-        for wanted in (range, bool):
-            found = [ty for value, ty in builtin_registry.globals if value is wanted]
-            whole = found[0]
-            for ty in found[1:]:
-                whole = whole.augment(ty) or whole
-            self.insert_global(wanted, whole)
+        truth, *more = [ty for value, ty in builtin_registry.globals if value is bool]  # what branches call
+        for ty in more:
+            truth = truth.augment(ty) or truth
+        self.insert_global(bool, truth)
 
     def resolve_value_type(self, val):
         # Numba asks libraries whether ``val`` is theirs before it looks it up, and imports them for that.
@@ -124,9 +121,7 @@ class OneTypeEach(AnalysisPass):
         if len(found) > 1 and not all(_same_views(ty, target) for ty in found):
             (one, at), (other, at2), *_ = sorted(found.items(), key=lambda item: item[1].loc.line)
             variable = _user_name(node.target.name)
-            raise MixedTypes(
-                f"{variable} is {name_of(one)} (line {at.loc.line}) and {name_of(other)} (line {at2.loc.line})", loc=at2.loc
-            )
+            raise MixedTypes(f"{variable} is {name_of(one)} (line {at.loc.line}) and {name_of(other)} (line {at2.loc.line})", loc=at2.loc)
 
     def _check_returns(self, state):
         found = {}
@@ -138,7 +133,6 @@ class OneTypeEach(AnalysisPass):
         if len(kinds) > 1 and not all(_same_views(k, kinds[0]) for k in kinds):
             names = " and ".join(name_of(k) if k != types.none else "nothing" for k in kinds)
             raise MixedTypes(f"the function returns {names}", loc=found[kinds[-1]].loc)
-
 
 
 def _same_views(one, other):

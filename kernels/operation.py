@@ -32,17 +32,19 @@ class Refused(Exception):
 class _State:
     """Of the compilation under way; the compiler lock guards it."""
 
-    refusals: list[Refused] = []
-    flags: tuple[str, ...] = ()  # fast-math flags of float operations
+    def __init__(self) -> None:
+        self.refusals: list[Refused] = []
+        self.flags: tuple[str, ...] = ()  # fast-math flags of float operations
 
 
 state = _State()
 
 
-def operation(name: str, typing: Callable[..., Any]) -> Callable[[Any], Any]:
+def operation(name: str, typing: Callable[..., Any], literal: bool = False) -> Callable[[Any], Any]:
     """Declare an operation; decorates its lowering ``emit(context, builder, signature, arguments)``.
 
     ``typing(*types)`` gives the type of the result, or (result, argument types); it raises Refused where there is none.
+    With ``literal`` it gets the types of constants with their values.
     """
 
     def decorate(emit: Any) -> Any:
@@ -50,6 +52,7 @@ def operation(name: str, typing: Callable[..., Any]) -> Callable[[Any], Any]:
 
         class Template(AbstractTemplate):
             key = stub
+            prefer_literal = literal
 
             def generic(self, args, kws):
                 try:

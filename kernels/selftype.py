@@ -5,13 +5,12 @@ written (popcore checks that), so LLVM may take accesses of different fields for
 vectorise a loop that reads one field and writes another without comparing addresses first.
 """
 
-import llvmlite.ir as ir
 from numba.core import cgutils, types
 from numba.core.datamodel import models, register_default
 from numba.core.typeconv import Conversion
 from numba.core.typing.templates import AttributeTemplate
 
-from popcore.kernels.operation import I32, I64, POINTER, lowering_registry, typing_registry
+from popcore.kernels.operation import I32, I64, lowering_registry, typing_registry
 from popcore.kernels.values import STORED, from_stored, to_stored
 
 TABLES = "tables"  # the scope of rows and constants, which no vertex writes
@@ -178,4 +177,3 @@ def load_word(builder, table, index, others=()):
     if others:
         tag(builder, loaded, Scope(TABLES, others))
     return builder.sext(loaded, I64)
-

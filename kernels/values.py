@@ -73,11 +73,15 @@ def truth(builder, value, source):
 
 def saturate(builder, value, source, bits, signed):
     """A float toward zero as an integer of ``bits``, within its limits; NaN is 0."""
+    # Not llvm.fptosi.sat: these selects become vector instructions, and that one does not.
     value = convert(builder, value, source, FLOAT)
     whole = ir.IntType(bits)
-    name = f"llvm.fpto{'s' if signed else 'u'}i.sat"
-    function = builder.module.declare_intrinsic(name, [whole, F32], ir.FunctionType(whole, [F32]))
-    return builder.call(function, [value])
+    low, high = (-(1 << bits - 1), 1 << bits - 1) if signed else (0, 1 << bits)  # exact as float32
+    below, above = builder.fcmp_ordered("<", value, F32(float(low))), builder.fcmp_ordered(">=", value, F32(float(high)))
+    inside = builder.and_(builder.fcmp_ordered(">=", value, F32(float(low))), builder.fcmp_ordered("<", value, F32(float(high))))
+    safe = builder.select(inside, value, F32(0.0))
+    found = builder.fptosi(safe, whole) if signed else builder.fptoui(safe, whole)
+    return builder.select(above, whole(high - 1), builder.select(below, whole(low), found))
 
 
 def copysign(builder, magnitude, sign):

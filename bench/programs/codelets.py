@@ -24,8 +24,18 @@ class First(Vertex):
         self.x[0] += 1.0
 
 
+CONSTANTS = (1.5, 2.5, 3.5, 4.5, 5.5)
+
+
 def make_codelets(c):
-    """Ten codelets that hold the constant ``c``: each ``c`` makes ten that have to be compiled. All have vectors x and y, and write y alone."""
+    """Ten codelets that hold the constant ``c``: each of CONSTANTS makes ten that have to be compiled. All have vectors x and y, and write y alone."""
+    made = [*_simple_codelets(c), *_other_codelets(c)]
+    for codelet in made:
+        codelet.__name__ += f"_{CONSTANTS.index(c)}"  # names are unique in a graph
+    return made
+
+
+def _simple_codelets(c):
 
     class Scale(Vertex):
         x: Input[Vector[FLOAT]]
@@ -75,6 +85,10 @@ def make_codelets(c):
             for i in range(len(self.y)):
                 self.y[i] = c * best
 
+    return [Scale, Clamp, Sum, Polynomial, Largest]
+
+
+def _other_codelets(c):
     class Prefix(Vertex):
         x: Input[Vector[FLOAT]]
         y: Output[Vector[FLOAT]]
@@ -121,10 +135,4 @@ def make_codelets(c):
             for i in range(len(self.x)):
                 self.y[i] = c if self.x[i] > c else self.x[i]
 
-    made = [Scale, Clamp, Sum, Polynomial, Largest, Prefix, Stencil, Root, Strips, Steps]
-    for codelet in made:
-        codelet.__name__ += f"_{CONSTANTS.index(c)}"  # names are unique in a graph
-    return made
-
-
-CONSTANTS = (1.5, 2.5, 3.5, 4.5, 5.5)
+    return [Prefix, Stencil, Root, Strips, Steps]

@@ -17,20 +17,26 @@ from popcore import FLOAT, program
 
 VERTICES = 6  # on each tile
 ELEMENTS = 4  # of each vertex
-PAGE_BYTES = resource.getpagesize()
+
+
+def status_bytes(field):
+    """A field of /proc/self/status; None where there is no such file."""
+    try:
+        with open("/proc/self/status") as file:
+            return next(1024 * int(line.split()[1]) for line in file if line.startswith(field))
+    except (OSError, StopIteration):
+        return None
 
 
 def resident_bytes():
-    """What the process holds now; 0 where the system does not say."""
-    try:
-        with open("/proc/self/statm") as file:
-            return int(file.read().split()[1]) * PAGE_BYTES
-    except OSError:
-        return 0
+    """What the process holds now; where the system does not say, the most that it held so far."""
+    return status_bytes("VmRSS:") or peak_bytes()
 
 
 def peak_bytes():
     """The most that the process held so far."""
+    if (peak := status_bytes("VmHWM:")) is not None:  # the other way counts the process that started this one, too
+        return peak
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else 1024 * peak
 

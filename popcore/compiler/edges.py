@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from popcore.codelet import Field
-from popcore.graph.regions import SHIFT, Regions
+from popcore.graph.regions import Regions
 from popcore.graph.vertex import VertexGroup
 from popcore.types import Array
 
@@ -18,7 +18,7 @@ class FieldEdges:
     """One field of a group's vertices. An edge is some runs of elements in order; a list field has many a vertex."""
 
     vertex: Array  # int64[e]: position of each edge's vertex in the order asked for, ascending
-    runs: Regions  # the runs of edge 0, then those of edge 1, ...; an edge without elements may have none
+    runs: Regions  # the runs of edge 0, then those of edge 1, ...; an edge without elements has none
     edge_of_run: Array  # int64[r], ascending
     elements: Array  # int64[e]
     rows: Array | None = None  # int64[e] of matrix fields
@@ -27,27 +27,10 @@ class FieldEdges:
 def field_edges(group: VertexGroup, f: Field, order: Array) -> FieldEdges:
     """The edges of field ``f`` of the vertices ``order`` (int64[n], numbers in the group)."""
     column = group.columns[f.name]
-    if not column.extra and f.shape != "list":
-        ids = (np.asarray(column.var, np.int64)[order] << SHIFT) + np.asarray(column.start)[order]
-        length = np.asarray(column.length, np.int64)[order]
-        rows = np.asarray(column.rows, np.int64)[order] if f.shape == "matrix" else None
-        at = np.arange(len(order))
-        return FieldEdges(at, Regions(ids, length), at, length, rows)
-    ids_of: list[Array] = []
-    length_of: list[Array] = []
-    owner: list[Array] = []
-    vertex: list[int] = []
-    for position, number in enumerate(order.tolist()):
-        for part in column.pieces(number):
-            ids_of.append(part.ids)
-            length_of.append(part.length)
-            owner.append(np.full(len(part), len(vertex)))
-            vertex.append(position)
-    runs = Regions(_flat(ids_of), _flat(length_of))
-    edge_of_run, at = _flat(owner), np.array(vertex, np.int64)
-    elements = np.bincount(edge_of_run, weights=runs.length, minlength=len(at)).astype(np.int64)
-    rows = np.asarray(column.rows, np.int64)[order][at] if f.shape == "matrix" else None
-    return FieldEdges(at, runs, edge_of_run, elements, rows)
+    edges = column.edges(order)
+    elements = np.bincount(edges.edge_of_run, weights=edges.runs.length, minlength=len(edges.vertex)).astype(np.int64)
+    rows = column.rows.astype(np.int64)[order][edges.vertex] if f.shape == "matrix" else None
+    return FieldEdges(edges.vertex, edges.runs, edges.edge_of_run, elements, rows)
 
 
 @dataclass(frozen=True)
@@ -72,7 +55,3 @@ class Written:
         hit = inside[self.begin[at[inside]] < (ids + length)[inside]]
         found[hit] = at[hit]
         return found
-
-
-def _flat(parts: list[Array]) -> Array:
-    return np.concatenate(parts).astype(np.int64) if parts else np.zeros(0, np.int64)

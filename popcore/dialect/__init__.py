@@ -10,7 +10,14 @@ native code. Both follow one law and agree bit for bit:
 * a store converts to the field's type: integers wrap at its width; a float truncates toward zero, stops at the
   type's limits, and is 0 if it is NaN; a float rounds to the nearest HALF, ties to even;
 * ``round``, ``math.floor``, ``math.ceil`` and ``math.trunc`` of a float give a float, unlike in Python;
-* a variable keeps one type: ``total = 0`` that later becomes ``total + 1.5`` is refused by the compiler.
+* ``x ** 2`` and ``x ** 3`` with these literals multiply, other powers of floats are ``powf``; a negative power of an
+  integer, and an integer divided by zero with ``//`` or ``%``, are errors; shifts use the low six bits of the distance;
+* functions of ``math`` and of NumPy's scalars are single-precision: square root and roundings are exact, the others are the
+  C library's (``mathematics``);
+* a variable keeps one type: ``total = 0`` that later becomes ``total + 1.5`` is refused by the compiler. One that was not
+  assigned on the way taken is an error in the interpreter, and any value in native code;
+* numbers from outside (globals, closures, tuples and 1-D arrays of numbers) keep the value they have when lowered;
+* an FP8 field holds raw bytes: reading an element gives 0 to 255.
 """
 
 from popcore.dialect.interpret import interpret, make_view

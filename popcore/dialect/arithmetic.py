@@ -93,7 +93,7 @@ def mod(context: Any, site: int, left: Value, right: Value) -> Value:
     return left % right
 
 
-def _float_mod(left: np.float32, right: np.float32) -> np.float32:
+def _float_mod(left: Value, right: Value) -> Value:
     """The remainder with the divisor's sign: exact, but for the one addition that gives it that sign."""
     rest = np.fmod(left, right)
     if rest == 0:
@@ -101,7 +101,7 @@ def _float_mod(left: np.float32, right: np.float32) -> np.float32:
     return rest + right if (right < 0) != (rest < 0) else rest
 
 
-def _float_floordiv(left: np.float32, right: np.float32) -> np.float32:
+def _float_floordiv(left: Value, right: Value) -> Value:
     if right == 0:
         return left / right
     quotient = (left - _float_mod(left, right)) / right
@@ -250,7 +250,7 @@ def as_index(value: Value) -> int:
     """An index or a bound of ``range``."""
     if isinstance(value, _F32 | _F16):
         raise TypeError("an index must be an integer")
-    return wrap(int(value)) if not isinstance(value, _U64) else wrap(int(value))
+    return wrap(int(value))
 
 
 def as_step(context: Any, site: int, value: Value) -> int:

@@ -6,7 +6,7 @@ import ast
 import inspect
 import types
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 from popcore.dialect import known
 from popcore.dialect.expressions import Expressions
@@ -42,7 +42,7 @@ class Calls(Expressions):
             return self._function(node, function, frozenset())
         self._refuse_call(node, value)
 
-    def _refuse_call(self, node: ast.Call, value: Any) -> Any:
+    def _refuse_call(self, node: ast.Call, value: Any) -> NoReturn:
         text = ast.unparse(node.func)
         if value is print:
             self.refuse(node, "print is a statement in a codelet: it has no value", "write it on a line of its own")

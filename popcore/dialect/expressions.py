@@ -181,7 +181,7 @@ class Expressions(Scope):
     def _on_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
         if isinstance(node.op, ast.Not):
             return self.op(node, "not", self.test(node.operand))
-        if isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant) and type(node.operand.value) in (int, float):
+        if isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant) and isinstance(node.operand.value, int | float):
             return self.frozen(node, -node.operand.value)
         return self.op(node, known.UNARY[type(node.op).__name__], self.expr(node.operand))
 
@@ -201,21 +201,14 @@ class Expressions(Scope):
             if (operation := known.COMPARE.get(type(operator).__name__)) is None:
                 self.refuse(node, f"{_describe(operator)} is not supported in a codelet", "compare numbers with ==, !=, <, <=, > or >=")
             right = values[i + 1]
-            if i + 1 < len(node.ops) and not isinstance(right, ast.Name | ast.Constant):
-                kept = self.temporary()
-                right = self.at(node, ast.NamedExpr(self.at(node, ast.Name(kept, ast.Store())), right))
-                pairs.append(self.op(node, operation, left, right))
-                left = self.name(node, kept)
-            else:
-                pairs.append(self.op(node, operation, left, right))
-                left = right
+            if i + 1 < len(node.ops) and any(isinstance(n, ast.Name) and n.id in self.calls for n in ast.walk(right)):
+                # The middle value stands in both comparisons; to evaluate it twice is only safe if it does nothing else.
+                self.refuse(node, f"a call of {ast.unparse(node.comparators[i])} in the middle of a comparison", "give its value a name first")
+            pairs.append(self.op(node, operation, left, right))
+            left = right
         if len(pairs) == 1:
             return pairs[0]
         made: ast.expr = self.at(node, ast.BoolOp(ast.And(), pairs))
-        return made
-
-    def _on_NamedExpr(self, node: ast.NamedExpr) -> ast.expr:
-        made: ast.expr = self.at(node, ast.NamedExpr(node.target, self.expr(node.value)))
         return made
 
     def _on_Tuple(self, node: ast.Tuple) -> ast.expr:
@@ -238,7 +231,7 @@ class Expressions(Scope):
 _NAMES = {
     "ListComp": "a list comprehension", "GeneratorExp": "a generator expression", "DictComp": "a dict comprehension", "SetComp": "a set comprehension",
     "List": "a list", "Dict": "a dict", "Set": "a set", "Lambda": "a lambda", "Yield": "yield", "YieldFrom": "yield from", "Await": "await",
-    "Starred": "a starred expression", "In": "in", "NotIn": "not in", "Is": "is", "IsNot": "is not",
+    "Starred": "a starred expression", "NamedExpr": "assigning with := inside an expression", "In": "in", "NotIn": "not in", "Is": "is", "IsNot": "is not",
     "Import": "import", "ImportFrom": "import", "With": "with", "Try": "try", "TryStar": "try", "FunctionDef": "a function defined inside a function",
     "ClassDef": "a class", "Global": "global", "Nonlocal": "nonlocal", "Delete": "del", "Match": "match",
     "AsyncFor": "async for", "AsyncWith": "async with", "AsyncFunctionDef": "an async function",

@@ -34,11 +34,12 @@ def make_view(field: Field, value: Array | list[Array]) -> View:
     """The view of a field over its memory: an array of the field's rank, or a list of 1-D arrays. FP8 as uint8."""
     if field.shape == "list":
         return ListView(list(value), field.writes)
-    kind = {"scalar": ScalarBox, "vector": VectorView, "matrix": MatrixView}[field.shape]
+    kind: Any = {"scalar": ScalarBox, "vector": VectorView, "matrix": MatrixView}[field.shape]
     array = np.asarray(value)
     if field.dtype.kind == "quarter":
         array = array.view(np.uint8)
-    return kind(array.reshape(()) if field.shape == "scalar" else array, field.writes)
+    view: View = kind(array.reshape(()) if field.shape == "scalar" else array, field.writes)
+    return view
 
 
 def interpret(lowered: Lowered) -> Callable[[Mapping[str, View], Context, int | None], None]:
@@ -46,7 +47,7 @@ def interpret(lowered: Lowered) -> Callable[[Mapping[str, View], Context, int | 
     made: list[Any] = []
     for function in lowered.functions:
         names = {operation: OPERATIONS[operation.removeprefix("_pc_")] for operation in function.operations}
-        scope = {"__builtins__": {}, "range": range, "_pc_Fault": Fault, **names}
+        scope = {"__builtins__": {}, "_pc_Fault": Fault, **names}
         scope.update({name: VectorView(v, False) if isinstance(v, np.ndarray) else v for name, v in function.constants.items()})
         made.append(types.FunctionType(function.code, scope, function.name))
     for function, python in zip(lowered.functions, made, strict=True):
@@ -134,7 +135,7 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     **mathematics.OPERATIONS,
     "load": _load, "store": _store, "get": _get, "get2": _get2, "set": _set, "set2": _set2, "slice": _slice, "slice_from": _slice_from,
     "get_checked": _get_checked, "set_checked": _set_checked, "get2_checked": _get2_checked, "set2_checked": _set2_checked,
-    "len": len, "shape": lambda view: view.shape, "size": lambda view: view.size,
+    "len": len, "range": range, "shape": lambda view: view.shape, "size": lambda view: view.size,
     "fail": lambda context, site, *values: context.fail(site, values),
     "print": lambda context, site, *values: context.print(site, values),
 }  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from popcore.dialect.source import MISSING
-from popcore.dialect.statements import Statements
+from popcore.dialect.statements import FAULT, Statements
 
 _Iteration = tuple[list[ast.stmt], str, ast.expr, list[ast.stmt]]
 
@@ -52,8 +52,7 @@ class Loops(Statements):
         return self.failing(node, "step", self.site(node, "raise", "ValueError", ["the step of range is 0"]), value)
 
     def _call_range(self, node: ast.AST, arguments: list[ast.expr]) -> ast.expr:
-        made: ast.expr = self.at(node, ast.Call(self.name(node, "range"), arguments, []))
-        return made
+        return self.op(node, "range", *arguments)
 
     def _enumerate(self, node: ast.For, call: ast.Call) -> _Iteration:
         if call.keywords or len(call.args) != 1 or not (isinstance(node.target, ast.Tuple) and len(node.target.elts) == 2):
@@ -67,9 +66,14 @@ class Loops(Statements):
         return before, counter, span, self.store(count, self.name(node, counter)) + first
 
     def _zip(self, node: ast.For, call: ast.Call, target: ast.expr) -> _Iteration:
-        if call.keywords or not call.args or not (isinstance(target, ast.Tuple) and len(target.elts) == len(call.args)):
+        strict = False
+        for keyword in call.keywords:
+            if keyword.arg != "strict" or not (isinstance(keyword.value, ast.Constant) and isinstance(keyword.value.value, bool)):
+                self.refuse(node, f"zip({keyword.arg}=...) is not supported in a codelet", "zip(self.a, self.b, strict=True)")
+            strict = keyword.value.value
+        if not call.args or not (isinstance(target, ast.Tuple) and len(target.elts) == len(call.args)):
             self.refuse(node, "this form of zip is not supported in a codelet", "for a, b in zip(self.a, self.b):")
-        return self._views(node, call.args, target.elts)
+        return self._views(node, call.args, target.elts, strict)
 
     def _reversed(self, node: ast.For, call: ast.Call) -> _Iteration:
         match call.args:
@@ -80,7 +84,7 @@ class Loops(Statements):
                 return [], counter, span, self.store(node.target, self.name(node, counter))
         self.refuse(node, "this form of reversed is not supported in a codelet", "for i in reversed(range(n)):, or range(n - 1, -1, -1)")
 
-    def _views(self, node: ast.For, views: list[ast.expr], targets: list[ast.expr]) -> _Iteration:
+    def _views(self, node: ast.For, views: list[ast.expr], targets: list[ast.expr], strict: bool = False) -> _Iteration:
         """A loop over the elements of one or more views, as far as the shortest goes."""
         before: list[ast.stmt] = []
         first: list[ast.stmt] = []
@@ -92,7 +96,13 @@ class Loops(Statements):
             kept = self.temporary()
             before.append(self.assign(node, kept, self.expr(view)))
             size = self.op(node, "len", self.name(node, kept))
-            count = size if count is None else self.op(node, "min", count, size)
+            if strict and count is not None:
+                site = self.site(node, "raise", "ValueError", ["zip() of ", None, " and ", None, " elements"])
+                differ = self.op(node, "ne", count, size)
+                stop = self.at(node, ast.Raise(self.name(node, FAULT), None))
+                failing = [self._expression(node, self.failing(node, "fail", site, count, size)), stop]
+                before.append(self.at(node, ast.If(differ, failing, [])))
+            count = size if count is None or strict else self.op(node, "min", count, size)
             first += self.store(target, self.op(node, "get", self.name(node, kept), self.name(node, counter)))
         assert count is not None
         return before, counter, self._call_range(node, [count]), first

@@ -62,7 +62,7 @@ def _lower_function(session: Session, function: types.FunctionType, selves: froz
     rewriter.returns_nothing = index == 0
     rewriter.lower_function = lambda node, callee, its: _lower_function(session, callee, its, (rewriter, node))
     _check_signature(rewriter, tree)
-    body = rewriter.block(tree.body) if isinstance(tree, ast.FunctionDef) else [ast.Return(rewriter.expr(tree.body), lineno=tree.lineno)]
+    body = rewriter.block(tree.body) if isinstance(tree, ast.FunctionDef) else rewriter.statement(rewriter.at(tree, ast.Return(tree.body)))
     session.functions[index] = _finish(rewriter, tree, index, body)
     return index
 

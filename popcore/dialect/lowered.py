@@ -56,7 +56,7 @@ class LoweredFunction:
     """One function of a codelet, rewritten so that each operation is a call of a named operation.
 
     ``code`` is of a function whose first parameter is the context. The names it looks up globally are
-    operations (``_pc_add``), the keys of ``constants`` and of ``calls``, ``range`` and ``_pc_Fault``.
+    operations (``_pc_add``), the keys of ``constants`` and of ``calls``, and ``_pc_Fault``.
     """
 
     name: str

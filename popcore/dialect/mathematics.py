@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import ctypes.util
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -20,12 +20,12 @@ from popcore.dialect.known import EXACT, LIBM, LIBM2
 _F32, _F16 = np.float32, np.float16
 
 
-@lru_cache(maxsize=None)
+@cache
 def _library() -> ctypes.CDLL:
     return ctypes.CDLL(ctypes.util.find_library("m"))
 
 
-@lru_cache(maxsize=None)
+@cache
 def _c_function(name: str, arity: int) -> Callable[..., float]:
     found = getattr(_library(), f"{name}f")
     found.restype, found.argtypes = ctypes.c_float, [ctypes.c_float] * arity

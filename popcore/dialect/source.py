@@ -41,7 +41,8 @@ def definition_of(function: types.FunctionType) -> Definition:
     if len(found) != 1:
         reason = "two lambdas stand on that line" if found else "the file has changed since it was imported"
         raise NoSource(f"the source of {function.__name__} cannot be found at line {code.co_firstlineno}: {reason}")
-    return _copy(found[0])
+    copied: Definition = _copy(found[0])
+    return copied
 
 
 @lru_cache(maxsize=16)

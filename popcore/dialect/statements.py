@@ -98,7 +98,9 @@ class Statements(Calls):
             names = ", ".join(f.name for f in self.session.codelet.fields)
             self.refuse(target, f"{target.attr!r} is no field, so it cannot be assigned; the fields are {names}", "declare it: name: INT")
         if field.shape != "scalar":
-            self.refuse(target, f"field {field.name!r} is a {field.shape} and cannot be assigned as a whole", f"assign its elements: self.{field.name}[i] = ...")
+            self.refuse(
+                target, f"field {field.name!r} is a {field.shape} and cannot be assigned as a whole", f"assign its elements: self.{field.name}[i] = ..."
+            )
         self._check_written(target, target)
         return self.view_of(target)
 
@@ -180,9 +182,11 @@ class Statements(Calls):
     def _do_Raise(self, node: ast.Raise) -> list[ast.stmt]:
         if node.exc is None or node.cause is not None:
             self.refuse(node, "this form of raise is not supported in a codelet", 'raise ValueError("text", value)')
-        exception, arguments = node.exc, []
+        exception: ast.expr = node.exc
+        arguments: list[ast.expr] = []
         if isinstance(exception, ast.Call):
-            exception, arguments = exception.func, exception.args
+            arguments = exception.args
+            exception = exception.func
         value = self.static(exception) if self.is_static(exception) else MISSING
         if not (isinstance(value, type) and issubclass(value, BaseException)):
             self.refuse(node, f"{ast.unparse(exception)} is no exception class", 'raise ValueError("text", value)')

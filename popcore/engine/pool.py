@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import queue
 import threading
@@ -41,7 +42,7 @@ class Pool:
             if not self._awake(thread):
                 self._bells[thread].put(None)
         while not all(self._awake(thread) for thread in self._numbers):
-            time.sleep(0)
+            time.sleep(5e-6)  # not 0: a worker needs the GIL to get going
 
     def release(self) -> None:
         """Tell the workers that no run is going on, after one that did not end by itself."""
@@ -62,6 +63,7 @@ class Pool:
         return bool(self._sync[status.SYNC_THREADS + thread * status.LINE_WORDS + status.THREAD_AWAKE])
 
     def _start(self) -> None:
+        _watch_forks()
         self._sync[status.SYNC_QUIT] = 0
         for number in self._numbers:
             arguments = (self._work, self._context, number, self._bells[number], self._keep)
@@ -85,10 +87,12 @@ def _serve(work: Callable[[int, int], int], context: int, number: int, bell: que
             return
 
 
+@functools.cache
+def _watch_forks() -> None:
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=_forget_all)
+
+
 def _forget_all() -> None:
     for pool in _pools:
         pool.forget()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_all)

@@ -2,8 +2,24 @@
 
 from typing import Generic, TypeVar
 
-from popcore import BOOL, FLOAT, HALF, INT, SIGNED_CHAR, UNSIGNED_CHAR, UNSIGNED_INT, UNSIGNED_SHORT
-from popcore import InOut, Input, MultiVertex, Output, Vector, VectorList, Vertex
+from popcore import (
+    BOOL,
+    FLOAT,
+    HALF,
+    INT,
+    SIGNED_CHAR,
+    UNSIGNED_CHAR,
+    UNSIGNED_INT,
+    UNSIGNED_SHORT,
+    InOut,
+    Input,
+    Matrix,
+    MultiVertex,
+    Output,
+    Vector,
+    VectorList,
+    Vertex,
+)
 
 T = TypeVar("T")
 
@@ -346,3 +362,15 @@ class Talk(Vertex):
 
     def compute(self):
         print("x is", self.x)
+
+
+class Shapes(Vertex):
+    """Rows and columns of a matrix, and the length of a list."""
+
+    matrix: Input[Matrix[INT]]
+    rows: Input[VectorList[INT]]
+    out: Output[Vector[INT]]
+
+    def compute(self):
+        self.out[0], self.out[1] = self.matrix.shape
+        self.out[2] = len(self.rows)

@@ -123,7 +123,7 @@ def test_f7_a_predicate_that_is_no_scalar_or_no_integer_is_refused(graph, kind):
     shapes = {"pair": (BOOL, (2,)), "one": (BOOL, (1,)), "float": (FLOAT, ())}
     tensors = {name: graph.add_variable(dtype, shape, name=name, tile=0) for name, (dtype, shape) in shapes.items()}
     make, says = BAD[kind]
-    with pytest.raises(errors.ControlProgramError, match=rf"(?s)test_control_flow\.py:\d+.*{says}.*try:|{says}"):
+    with pytest.raises(errors.ControlProgramError, match=rf"(?s)test_control_flow\.py:\d+.*{says}.*try:"):
         make(tensors)
 
 
@@ -223,7 +223,12 @@ def test_f8_a_run_after_one_that_failed_within_a_function_starts_over(any_engine
 
 @pytest.mark.parametrize(
     ("given", "near"),
-    [("target.workerStackSizeInBytes", ""), ("debug.instument", r"debug\.instrument"), ("engine.thread", r"engine\.threads"), ("Debug.compute", r"debug\.compute")],
+    [
+        ("target.workerStackSizeInBytes", ""),
+        ("debug.instument", r"debug\.instrument"),
+        ("engine.thread", r"engine\.threads"),
+        ("Debug.compute", r"debug\.compute"),
+    ],
 )
 def test_f12_an_option_that_does_not_exist_is_refused_with_near_ones(bench, given, near):
     """Case F12: the message has both names."""

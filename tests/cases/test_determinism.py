@@ -64,17 +64,25 @@ def results(engine):
     return [engine.read_tensor(name).tobytes() for name in ("x", "y", "sums")]
 
 
+def in_a_process(folder, name, seed):
+    """What a new process finds, its Executable's bytes among it."""
+    environment = {**os.environ, "PYTHONHASHSEED": seed, "POPCORE_CACHE_DIR": str(folder / "cache")}
+    command = [sys.executable, "-c", SCRIPT, str(folder / name)]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    return {**json.loads(done.stdout), "file": (folder / name).read_bytes()}
+
+
 @pytest.fixture(scope="module")
-def processes(tmp_path_factory):
-    """What two processes found that differ in their hash seed; the first fills a new cache, the second finds it full."""
-    folder = tmp_path_factory.mktemp("processes")
-    found = []
-    for seed in ("1", "2"):
-        environment = {**os.environ, "PYTHONHASHSEED": seed, "POPCORE_CACHE_DIR": str(folder / "cache")}
-        done = subprocess.run([sys.executable, "-c", SCRIPT, str(folder / seed)], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120, check=False)
-        assert done.returncode == 0, done.stderr
-        found.append({**json.loads(done.stdout), "file": (folder / seed).read_bytes()})
-    return found
+def folder(tmp_path_factory):
+    """Where the processes keep their files and their cache of compiled code."""
+    return tmp_path_factory.mktemp("processes")
+
+
+@pytest.fixture(scope="module")
+def processes(folder):
+    """Two processes that differ in their hash seed; the first fills a new cache, the second finds it full."""
+    return [in_a_process(folder, "first", "1"), in_a_process(folder, "second", "2")]
 
 
 def test_f9_executables_are_equal_to_the_byte_whatever_the_hash_seed(processes):
@@ -92,6 +100,19 @@ def test_results_are_equal_in_a_second_process_from_the_cache(processes):
     """The second process loads what the first compiled, without a compiler, and computes the same bits."""
     assert [p["numba"] for p in processes] == [True, False]
     assert processes[0]["results"] == processes[1]["results"]
+
+
+def test_a_damaged_cache_is_ignored_and_rebuilt(folder, processes):
+    """Every file of it changed in another way: the results are the same, and the files are whole again."""
+    cache = {path: path.read_bytes() for path in (folder / "cache").rglob("*") if path.is_file()}
+    assert len(cache) >= 4
+    ways = [lambda data: b"", lambda data: data[: len(data) // 2], lambda data: data[:200] + b"?" + data[201:], lambda data: bytes(len(data))]
+    for number, (path, data) in enumerate(sorted(cache.items())):
+        path.write_bytes(ways[number % len(ways)](data))
+    again = in_a_process(folder, "third", "3")
+    assert again["numba"]
+    assert again["results"] == processes[0]["results"]
+    assert all(path.stat().st_size == len(data) for path, data in cache.items())
 
 
 def test_results_are_equal_on_one_thread_and_on_two():

@@ -55,7 +55,7 @@ def test_c4_a_shift_by_31_reaches_the_sign(any_engine, bench):
 def test_c4_a_division_by_zero_raises(any_engine, bench):
     """Case C4: no processor exception, and no value out of nowhere."""
     bench.vertex(Divide, {"a": 1, "b": bench.variable("zero", 0, INT), "out": bench.variable("out", 0, INT)})
-    with pytest.raises(errors.VertexError, match=r"(?s)ZeroDivisionError.*Divide at .*codelets\.py:\d+.*tile 3.*work.*try:"):
+    with pytest.raises(errors.VertexError, match=r"(?s)Divide.*tile 3.*'work'.*ZeroDivisionError.*codelets\.py:\d+.*try:"):
         bench.run(any_engine)
 
 
@@ -69,7 +69,7 @@ def test_c4_the_least_integer_divided_by_minus_one_wraps(any_engine, bench):
 def test_c5_an_initial_value_that_a_field_cannot_hold_is_refused(bench, field, value):
     """Case C5: the message names vertex and field, the value and the range."""
     vertex = bench.vertex(Small, {})
-    with pytest.raises(errors.ValueRangeError, match=rf"(?s)Small\.{field} of vertex 0.*{value}.* to |Small\.{field} of vertex 0.*{value}.*True.*try:"):
+    with pytest.raises(errors.ValueRangeError, match=rf"(?s)Small\.{field} of vertex 0.*{value}.*( to |True).*try:"):
         bench.graph.set_initial_value(vertex[field], value)
 
 

@@ -11,12 +11,12 @@ from tests.cases.codelets import AddTo, Count, Lengths, Multiply, Small, Total
 
 
 def raises(kind, *parts):
-    """The error, with ``parts`` in this order in its message, and a hint at its end."""
-    return pytest.raises(kind, match="(?s)" + ".*".join((*parts, "\ntry: .+")))
+    """The error, with ``parts`` in this order in its message, which ends with a hint."""
+    return pytest.raises(kind, match=r"(?s)\A(?=.*\ntry: .).*" + ".*".join(parts))
 
 
 @pytest.mark.parametrize(
-    ("name", "near"), [("M200", "M2000"), ("m2001", "M2000"), ("POD65", "POD64"), ("BOW POD16", "BOW-POD16"), ("bow-2000x", "BOW-2000"), ("GC201", "GC200")]
+    ("name", "near"), [("M200", "M2000"), ("m2001", "M2000"), ("POD65", "POD64"), ("BOW-POD17", "BOW-POD16"), ("bow-2000x", "BOW-2000"), ("GC201", "GC200")]
 )
 def test_an_unknown_device_is_refused_with_near_ones(name, near):
     """However it is spelled."""
@@ -67,7 +67,7 @@ def test_a_vertex_on_a_tile_that_does_not_exist_is_not_added(bench):
         ([[(0, 5)]], (r"\[0, 5\)", "'x'", "4 elements")),
         ([[(2, 1)]], (r"\[2, 1\)", "'x'")),
         ([[], [0, 4]], ("no mapping of", "'x'")),
-        ([[(0, 1)]] * 9, ("9 tiles", "num|has 8")),
+        ([[(0, 1)]] * 9, ("9 tiles", "has 8")),
     ],
     ids=["too few", "twice", "too many", "backwards", "no pairs", "more tiles"],
 )
@@ -119,7 +119,7 @@ def test_a_field_is_connected_once(bench):
 def test_a_field_that_was_forgotten_is_reported_when_the_graph_is_compiled(any_engine, bench):
     """Naming field, codelet and vertex."""
     bench.vertex(AddTo[FLOAT], {"x": bench.variable("x", [0.0], FLOAT)})
-    with raises(errors.GraphConnectionError, r"\by\b", "AddTo<float>|work"):
+    with raises(errors.GraphConnectionError, r"\by\b", "'work'"):
         any_engine(bench.graph, Execute(bench.compute_set))
 
 
@@ -187,7 +187,7 @@ def test_a_graph_that_was_refused_compiles_once_it_is_mended(bench):
         (np.zeros(5, np.float32), (r"'x'.*\(4,\)", r"\(5,\)")),
         (np.zeros((2, 2), np.float32), (r"'x'.*\(4,\)", r"\(2, 2\)")),
         (np.zeros(4, np.float64), ("'x'", "FLOAT", "float64")),
-        (np.array(list("abcd")), ("'x'", "FLOAT", "float32", "<U1|str")),
+        (np.array(list("abcd")), ("'x'", "FLOAT", "float32", "str")),
         (["a", "b", "c", "d"], ("'x'", "FLOAT")),
         ([[1, 2], [3]], ("'x'", "FLOAT")),
         (None, ("'x'", "FLOAT")),

@@ -44,7 +44,11 @@ def test_an_output_that_is_not_written_keeps_its_value(any_engine, bench):
 def test_an_output_filled_bit_by_bit_over_runs_keeps_all_of_it(any_engine, bench):
     """Other variables of the program do not use its memory in between."""
     graph = bench.graph
-    seven, copy, result = bench.variable("seven", np.full(4, 7), FLOAT), bench.variable("copy", np.zeros(4), FLOAT), bench.variable("result", np.zeros(4), FLOAT)
+    seven, copy, result = (
+        bench.variable("seven", np.full(4, 7), FLOAT),
+        bench.variable("copy", np.zeros(4), FLOAT),
+        bench.variable("result", np.zeros(4), FLOAT),
+    )
     out, short = graph.add_variable(FLOAT, (4,), name="out", tile=0), graph.add_variable(FLOAT, (4,), name="short", tile=0)
     bench.vertex(PutAt, {"x": 9.0, "out": out}, tile=0)
     engine = any_engine(graph, Sequence(Copy(seven, short), Copy(short, copy), Execute(bench.compute_set), Copy(out, result)))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from popcore import FLOAT, HALF, INT, UNSIGNED_INT, Engine, program
-from tests.cases.codelets import Increment, Ring, Rotate, Sizes, Total
+from tests.cases.codelets import AddTo, Increment, Ring, Rotate, Shapes, Sizes, Total
 
 
 @pytest.mark.parametrize("shape", [(0,), (3, 0)])
@@ -40,6 +40,23 @@ def test_a6_a_slice_of_no_elements_can_be_connected(any_engine, bench):
     x, runs, size = bench.variable("x", np.ones(4), FLOAT), bench.variable("runs", 0, INT), bench.variable("size", -1, INT)
     bench.vertex(Sizes, {"x": x[2:2], "runs": runs, "size": size})
     assert bench.run(any_engine).read_tensor("size") == 0
+
+
+def test_a6_no_vertices_are_a_no_op(any_engine, bench):
+    """Case A6: added in bulk on no tiles, and a compute set without any."""
+    none = bench.variable("none", np.zeros((0, 4)), FLOAT)
+    bench.graph.add_vertices(bench.compute_set, AddTo[FLOAT], {"x": none, "y": none}, tiles=np.zeros(0, np.int32))
+    empty = bench.graph.add_compute_set("empty")
+    assert bench.run(any_engine, program.Execute(bench.compute_set), program.Execute(empty)).read_tensor("none").shape == (0, 4)
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0)])
+def test_a6_a_matrix_of_no_elements_keeps_its_shape(any_engine, bench, shape):
+    """Case A6: a codelet sees its rows and its columns, and a list of as many rows."""
+    out = bench.variable("out", np.full(3, -1), INT)
+    none = bench.variable("none", np.zeros(shape), INT)
+    bench.vertex(Shapes, {"matrix": none, "rows": none, "out": out})
+    assert bench.run(any_engine).read_tensor("out").tolist() == [*shape, shape[0]]
 
 
 @pytest.mark.parametrize("n", [1, 2, 11, 12, 13, 100, *range(65530, 65551), 2**20 + 1])

@@ -30,6 +30,7 @@ def recursive(a):
 
 def with_import(a):
     import math  # refused: import is not supported
+
     return a
 
 

@@ -1,5 +1,6 @@
 """Codelets for tests of the dialect that do what a user may do: helpers, closures, methods, state, messages."""
 
+import enum
 import math
 from collections.abc import Callable
 from typing import Generic, TypeVar
@@ -7,7 +8,7 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from popcore.codelet import InOut, Input, Matrix, MultiVertex, Output, Vector, VectorList, Vertex
-from popcore.types import FLOAT, HALF, INT
+from popcore.types import FLOAT, HALF, INT, QUARTER_F143
 
 T = TypeVar("T")
 RATE = 0.1
@@ -67,7 +68,9 @@ class Everything(Vertex, Generic[T]):
                 line[j] = line[j] + self.m[i, j] * i - math.pi
         part = self.m[0:2]
         part[-1, -1] = 42
-        for a, b in zip(self.x, self.h):
+        for a, b in zip(self.x, self.h, strict=False):
+            total += a + b
+        for a, b in zip(self.h, self.h, strict=True):
             total += a + b
         self.h[0], self.h[-1] = self.h[-1], self.h[0]
         self.calls += self.n**2 + (self.n << 3) ^ 5
@@ -118,3 +121,94 @@ class Constant(Vertex):
 
     def compute(self):
         self.out = RATE
+
+
+class Mode(enum.IntEnum):
+    FAST = 1
+    SLOW = 5
+
+
+class Settings:
+    rate = 0.25
+
+
+def sum_and_product(a, b=2):
+    return a + b, a * b
+
+
+def scale_first(vertex, i, *, gain=2.0):
+    vertex.x[i] = vertex.x[i] * gain
+    return vertex.count
+
+
+def first_square_above_fifty(n):
+    for i in range(n):
+        if i * i > 50:
+            return i
+    return -1
+
+
+class Corners(Vertex):
+    """Forms of statements that are easily forgotten."""
+
+    x: InOut[Vector[FLOAT]]
+    _hidden: InOut[INT]
+    out: Output[Vector[INT]]
+    count: INT
+    q: InOut[Vector[QUARTER_F143]]
+
+    def helper(self, k):
+        if k > 2:
+            return
+        self.count += k
+
+    def compute(self):
+        self._hidden += Mode.SLOW
+        a, b = sum_and_product(self._hidden)
+        self.out[0], self.out[1] = b, a
+        c = d = self.count
+        e: int = c + d
+        scale_first(self, 0, gain=Settings.rate)
+        scale_first(vertex=self, i=1)
+        self.helper(1)
+        self.helper(3)
+        self.out[2] = first_square_above_fifty(20) + first_square_above_fifty(3)
+        for i in range(self._hidden, -3, -2):
+            last = i
+        self.out[3] = last
+        for i in range(3):
+            if i == 5:
+                break
+        else:
+            self.out[4] = 77
+        n = 3
+        while n:
+            n -= 1
+            if n == 1:
+                continue
+        else:
+            self.out[5] = n + e
+        self.x[2] = np.pi
+        self.q[0] = self.q[1] + 1
+        step = self.count if self.count > 0 else 1
+        for i in range(0, 10, step):
+            self.out[6] += i
+        if self.x[3]:
+            self.out[7] = 1
+        pair = (1, 2.5)
+        self.out[8] = pair[0] + self.x.shape[0]
+        self.out[9] = len(self.out) if not self.x[3] else ~5
+        if self.count < -100:
+            pass
+        elif self.count > 1:
+            self.out[10] = True
+        return False
+
+
+class StrictZip(Vertex):
+    a: Input[Vector[INT]]
+    b: InOut[Vector[INT]]
+
+    def compute(self):
+        for i, (a, b) in enumerate(zip(self.a, self.b, strict=True)):
+            self.b[i] = a * b

@@ -33,7 +33,8 @@ def _check(error: CodeletError, module: types.ModuleType, codelet: Any) -> None:
     assert line, message
     assert _expected(module, int(line[1])) in message
     assert codelet.__name__ in message
-    assert "\ntry: " in message and not message.endswith("try: ")
+    assert "\ntry: " in message
+    assert not message.endswith("try: ")
 
 
 @pytest.mark.parametrize("codelet", _codelets(refused), ids=lambda c: c.__name__)

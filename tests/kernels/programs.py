@@ -58,7 +58,9 @@ class Writer:
             self.add(indent, f"b0 = {self.expression('b', 2)}")
         elif choice == 3:
             field = {"f": "x", "h": "h", "i": "n"}[kind]
-            self.add(indent, f"self.{field}[{self.expression('i', 1)} % len(self.{field})] {self.random.choice(('=', '+=', '*=', '-='))} {self.expression(kind, 2)}")
+            self.add(
+                indent, f"self.{field}[{self.expression('i', 1)} % len(self.{field})] {self.random.choice(('=', '+=', '*=', '-='))} {self.expression(kind, 2)}"
+            )
         elif choice == 4:
             self.add(indent, f"self.s += {self.expression('i', 1)}")
         elif choice == 5:

@@ -18,8 +18,8 @@ def _fields(**changed: Any) -> dict[str, Any]:
     return fields | {"buffer": rng.standard_normal(6)} | changed
 
 
-@pytest.mark.parametrize("dtype", (FLOAT, HALF), ids=lambda t: t.__name__)
-@pytest.mark.parametrize("checks", (False, True))
+@pytest.mark.parametrize("dtype", [FLOAT, HALF], ids=lambda t: t.__name__)
+@pytest.mark.parametrize("checks", [False, True])
 def test_everything_agrees_with_the_interpreter(dtype: Any, checks: bool) -> None:
     driver = Driver(samples.Everything, (dtype,), checks)
     assert driver.agree(**_fields()).printed
@@ -51,6 +51,18 @@ def test_six_workers_run_from_last_to_first() -> None:
     assert outcome.fields["x"].tolist() == [10 * i + i % 6 for i in range(15)]
     assert outcome.printed == [":worker 2"]
     assert driver.agree(x=np.arange(20)).failure == "AssertionError:len(self.x) < 20"
+
+
+def test_every_form_of_statement_agrees_with_python() -> None:
+    fields = Driver(samples.Corners).agree(x=[1, 2, 3, 4], _hidden=7, out=np.zeros(11), count=3, q=[1, 2]).fields
+    assert fields["out"].tolist() == [24, 14, 7, -2, 77, 6, 12, 1, 5, -6, 1]
+    assert (fields["_hidden"], fields["count"], fields["q"].tolist()) == (12, 4, [3, 2])
+
+
+def test_lengths_of_a_strict_zip_are_compared() -> None:
+    driver = Driver(samples.StrictZip)
+    assert driver.agree(a=[1, 2], b=[3, 4]).failure is None
+    assert driver.agree(a=[1, 2], b=[3]).failure == "ValueError:zip() of 2 and 1 elements"
 
 
 def test_equal_codelets_give_equal_objects() -> None:

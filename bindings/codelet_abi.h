@@ -1,0 +1,86 @@
+/* The C interface of codelets: what a library of codelets defines, and how it is called.
+ *
+ * Compiled C++ codelets meet it through generated code; a codelet in C, or in any language that can make a shared
+ * library, meets it by hand. docs/codelet_abi.md explains it with an example. One text for the compiler and for cffi.
+ */
+#ifndef POPCORE_CODELET_ABI_H
+#define POPCORE_CODELET_ABI_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define POPCORE_ABI_VERSION 1
+
+/* Words of the block ``aux`` that a driver is given. Words not named here are not for drivers. */
+#define POPCORE_AUX_SITE 0
+#define POPCORE_AUX_COUNT 1
+#define POPCORE_AUX_VALUES 2
+#define POPCORE_AUX_TAGS 10
+#define POPCORE_AUX_WORKER 11
+#define POPCORE_AUX_PRINT_BUFFER 12
+#define POPCORE_AUX_PRINT_CAPACITY 13
+#define POPCORE_AUX_PRINT_USED 14
+#define POPCORE_AUX_PRINT_LOST 15
+#define POPCORE_AUX_POSITION 17
+#define POPCORE_AUX_TILE 18
+
+/* Directions, shapes and flags of fields. */
+#define POPCORE_STATE 0
+#define POPCORE_IN 1
+#define POPCORE_OUT 2
+#define POPCORE_INOUT 3
+
+#define POPCORE_SCALAR 0
+#define POPCORE_VECTOR 1
+#define POPCORE_LIST 2
+#define POPCORE_NOT_ALLOWED 3
+
+#define POPCORE_INTERLEAVED 1
+#define POPCORE_PIECES_ARE_SCALARS 2
+
+#define POPCORE_PRINTS 1
+#define POPCORE_SUPERVISOR 2
+
+/* Runs the vertices of rows [0, nrows) on each of the tiles tiles[t0] ... tiles[t1 - 1].
+ *
+ * The memory of tile t begins at mem + tile_base[t]. A row is 32-bit words, field after field:
+ *   scalar            byte offset in the tile
+ *   vector            byte offset, elements
+ *   list              index in ``rows`` of its first piece, number of pieces; a piece is: byte offset, elements
+ * Returns 0, or 1 + k * nrows + r if the vertex of row r on tile tiles[k] gave up.
+ */
+typedef int64_t (*popcore_driver)(uint8_t *mem, const int64_t *tile_base, const int32_t *tiles, int64_t t0, int64_t t1,
+                                  const int32_t *rows, int64_t nrows, uint64_t *aux);
+
+typedef struct popcore_field {
+  const char *name;
+  const char *type; /* "float", "half", "int", "unsigned int", "bool", ...: the name of an element type */
+  int32_t direction;
+  int32_t shape;
+  int32_t align; /* bytes; 0: the element's own */
+  int32_t flags;
+} popcore_field;
+
+typedef struct popcore_type {
+  const char *name;
+  const popcore_field *fields;
+  popcore_driver driver; /* null: described here, compiled elsewhere */
+  int32_t field_count;
+  int32_t workers; /* calls of the body for each vertex: 6 if all workers share it, else 1 */
+  int32_t flags;
+  int32_t reserved;
+} popcore_type;
+
+/* What the library defines. */
+extern const popcore_type popcore_types[];
+extern const int32_t popcore_type_count;
+extern const int32_t popcore_abi_version; /* POPCORE_ABI_VERSION */
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,3 @@
+// An older place of poplar/Vertex.hpp.
+#pragma once
+#include <poplar/Vertex.hpp>

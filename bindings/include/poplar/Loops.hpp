@@ -1,0 +1,3 @@
+// Loop counters for hardware repeat instructions; here a plain count.
+#pragma once
+#include <ipudef.h>
