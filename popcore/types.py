@@ -9,7 +9,7 @@ device, ``CHAR`` is signed, ``BOOL`` is one byte. The machine has no double.
 from __future__ import annotations
 
 import difflib
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -39,7 +39,8 @@ class ElementType(type):
         if cls.kind == "quarter":
             import ml_dtypes  # only FP8 needs it
 
-            return np.dtype(getattr(ml_dtypes, cls.numpy_name))
+            found: np.dtype[Any] = np.dtype(getattr(ml_dtypes, cls.numpy_name))
+            return found
         return np.dtype(cls.numpy_name)
 
     @property
@@ -132,7 +133,7 @@ def as_element_type(dtype: DTypeLike) -> ElementType:
         ElementTypeError: there is none; float64 is refused since the machine has no double.
     """
     if isinstance(dtype, ElementType):
-        return dtype
+        return cast(ElementType, dtype)
     if isinstance(dtype, str):
         name = dtype.strip().removeprefix("poplar::").lower().removesuffix("_t")
         if (found := _BY_NAME.get(name)) is not None:

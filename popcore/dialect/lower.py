@@ -22,7 +22,9 @@ VERSION = 1
 
 
 def lower(codelet: Codelet, checks: bool = False) -> Lowered:
-    """Rewrite ``compute`` and what it calls; outside numbers keep the value they have now.
+    """Rewrite ``compute`` and what it calls; outside numbers keep the value they have when this is first called.
+
+    A Codelet keeps what it was lowered to, so that a later change of a global does not change it.
 
     Args:
         checks: Whether an index outside its view is reported; without, it reads or writes elsewhere in the tile.
@@ -30,6 +32,13 @@ def lower(codelet: Codelet, checks: bool = False) -> Lowered:
     Raises:
         CodeletError: something is not supported; names the user's file and line.
     """
+    kept: dict[bool, Lowered] = codelet.__dict__.setdefault("_lowered", {})
+    if checks not in kept:
+        kept[checks] = _lower(codelet, checks)
+    return kept[checks]
+
+
+def _lower(codelet: Codelet, checks: bool) -> Lowered:
     session = Session(codelet, checks)
     compute = source.unwrapped(codelet.cls.__dict__.get("compute") or codelet.cls.compute)  # type: ignore[attr-defined]
     if compute is None:

@@ -81,7 +81,7 @@ class Engine:
     def load(self) -> None:
         """Start over: initial values in the tiles' memory, zero elsewhere; remote buffers zero; nothing prefetched."""
         if self._computes:
-            self._arena.memory[:] = 0
+            self._arena.clear()
             self._arena.write_initial(self.executable.initial, self.executable.initial_bytes)
         self._host.streams.invalidate()
         for rows in self._host.remotes.values():

@@ -22,6 +22,8 @@ def vertex_error(executable: Executable, phase: int, fault: Fault) -> VertexErro
     vertex = int(executable.vertex_ids[fault.vertex])
     place = Place(codelet.name, vertex, fault.tile, executable.phase_names[phase], fault.worker if codelet.workers > 1 else None)
     if fault.exception is not None:
+        if not isinstance(fault.exception, Exception):
+            raise fault.exception  # Ctrl-C, or a debugger that was left
         return vertex_fault(place, fault.exception, *_where(fault.exception, codelet.site.file, codelet.site.line))
     site = lower(codelet).sites[fault.site]
     return vertex_fault(place, site_exception(site, fault.values), site.file, site.line, fault.values)

@@ -165,7 +165,7 @@ def _connect_literal(column: Column, index: int, value: Any, label: Label) -> No
 def _literal(column: Column, index: int, value: Any, label: Label) -> Any:
     """A literal as an array; the same number for vertex after vertex is checked once."""
     known, made = column.last_literal
-    if value.__class__ is known.__class__ and value == known and value.__class__ in (int, float) and value:  # 0.0 == -0.0
+    if value.__class__ in (int, float) and value.__class__ is known.__class__ and value == known and value:  # 0.0 == -0.0
         return made
     made = literal_values(column.field, value, label(index, column.field.name)).reshape(-1)
     column.last_literal = value, made

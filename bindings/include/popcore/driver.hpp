@@ -1,0 +1,166 @@
+// The driver of a codelet: binds each vertex's fields, runs compute, and turns what goes wrong into a fault.
+//
+// Included before every codelet source; generated code after the source says which members a vertex class has.
+#pragma once
+#include <popcore/builtins.hpp>
+#include <popcore/fields.hpp>
+#include <popcore/guard.hpp>
+#include <popcore/statics.hpp>
+
+#define printf popcore_printf
+
+namespace std {
+using ::popcore_printf;
+}
+
+namespace popcore {
+
+template <class M> struct Member {
+  static constexpr bool is_data = false;
+};
+template <class T, class C> struct Member<T C::*> {
+  static constexpr bool is_data = !std::is_function_v<T>;
+  using type = T;
+};
+template <auto M> using MemberType = typename Member<decltype(M)>::type;
+
+template <class V, class = void> struct TakesWorker : std::false_type {};
+template <class V> struct TakesWorker<V, std::void_t<decltype(std::declval<V &>().compute(0u))>> : std::true_type {};
+
+struct CountFields {
+  int count = 0;
+  template <auto M> constexpr void visit(const char *) { ++count; }
+};
+
+template <int N> struct FieldTable {
+  popcore_field fields[N + 1] = {};
+  int used = 0;
+  template <auto M> constexpr void visit(const char *name) {
+    using B = Binding<MemberType<M>>;
+    fields[used++] = popcore_field{name, B::type, B::direction, B::shape, B::align, B::flags};
+  }
+};
+
+template <class V> struct Bind {
+  V &vertex;
+  std::uint8_t *tile;
+  const std::int32_t *word, *table;
+  Pieces &pieces;
+  template <auto M> void visit(const char *) {
+    using B = Binding<MemberType<M>>;
+    B::bind(vertex.*M, tile, word, table, pieces);
+    word += B::words;
+  }
+};
+
+template <class V> struct Release {
+  V &vertex;
+  std::uint8_t *tile;
+  const std::int32_t *word;
+  template <auto M> void visit(const char *) {
+    using B = Binding<MemberType<M>>;
+    B::release(vertex.*M, tile, word);
+    word += B::words;
+  }
+};
+
+struct Measure { // words of a row; whether it has lists
+  int words = 0;
+  bool lists = false;
+  template <auto M> constexpr void visit(const char *) {
+    words += Binding<MemberType<M>>::words;
+    lists = lists || Binding<MemberType<M>>::piece_bytes;
+  }
+};
+
+struct MeasurePieces {
+  const std::int32_t *word;
+  std::size_t bytes = 0;
+  template <auto M> void visit(const char *) {
+    using B = Binding<MemberType<M>>;
+    if constexpr (B::piece_bytes != 0)
+      bytes += B::piece_bytes * std::size_t(word[1]);
+    word += B::words;
+  }
+};
+
+template <class V, class Fields> constexpr Measure measure() {
+  Measure made;
+  Fields::template each<V>(made);
+  return made;
+}
+
+template <class V, class Fields> constexpr auto describe_fields() {
+  constexpr int count = [] {
+    CountFields counter;
+    Fields::template each<V>(counter);
+    return counter.count;
+  }();
+  FieldTable<count> table;
+  Fields::template each<V>(table);
+  return table;
+}
+
+template <class V> void compute(V &vertex, Context *context, bool threads) {
+  if constexpr (TakesWorker<V>::value) {
+    if (threads) {
+      compute_on_threads(context, &vertex, [](void *v, unsigned worker) { static_cast<V *>(v)->compute(worker); });
+      return;
+    }
+    for (unsigned worker = 6; worker-- > 0;) {
+      context->worker = worker;
+      vertex.compute(worker);
+    }
+  } else {
+    vertex.compute();
+  }
+}
+
+struct Call { // of a driver
+  std::uint8_t *mem;
+  const std::int64_t *tile_base;
+  const std::int32_t *tiles;
+  std::int64_t t0, t1;
+  const std::int32_t *rows;
+  std::int64_t nrows;
+};
+
+template <class V, class Fields> __attribute__((noinline)) void run(const Call &call, Context *context) {
+  constexpr Measure size = measure<V, Fields>();
+  alignas(V) unsigned char raw[sizeof(V)] = {}; // never constructed: constructors of vertices are often not defined
+  V &vertex = *reinterpret_cast<V *>(raw);
+  Pieces pieces;
+  for (std::int64_t k = call.t0; k < call.t1; ++k) {
+    context->tile = call.tiles[k];
+    std::uint8_t *tile = call.mem + call.tile_base[call.tiles[k]];
+    const std::int32_t *row = call.rows;
+    StaticsOfTile statics(call.mem, call.tiles[k]);
+    for (std::int64_t r = 0; r < call.nrows; ++r, row += size.words) {
+      context->position = k * call.nrows + r;
+      if constexpr (size.lists) {
+        MeasurePieces needed{row};
+        Fields::template each<V>(needed);
+        pieces.reserve(needed.bytes);
+      }
+      Bind<V> bind{vertex, tile, row, call.rows, pieces};
+      Fields::template each<V>(bind);
+      compute(vertex, context, Fields::threads);
+      Release<V> release{vertex, tile, row};
+      Fields::template each<V>(release);
+    }
+  }
+}
+
+template <class V, class Fields>
+std::int64_t drive(std::uint8_t *mem, const std::int64_t *tile_base, const std::int32_t *tiles, std::int64_t t0, std::int64_t t1,
+                   const std::int32_t *rows, std::int64_t nrows, std::uint64_t *aux) {
+  const Call call{mem, tile_base, tiles, t0, t1, rows, nrows};
+  return guarded(
+      aux, [](const void *what, Context *context) { run<V, Fields>(*static_cast<const Call *>(what), context); }, &call);
+}
+
+template <class V> constexpr int workers() { return TakesWorker<V>::value ? 6 : 1; }
+
+template <class V> constexpr int type_flags() { return std::is_base_of_v<poplar::SupervisorVertex, V> ? POPCORE_SUPERVISOR : 0; }
+
+} // namespace popcore

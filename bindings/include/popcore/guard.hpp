@@ -1,0 +1,200 @@
+// Runs a codelet so that a crash, an exception or a call without end becomes a fault of its vertex.
+//
+// The handlers act only on a thread that is inside a codelet of this library; else they pass on to whoever was there.
+#pragma once
+#include <exception>
+
+#include "context.hpp"
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace popcore {
+
+constexpr int TICK_SIGNAL_OFFSET = 7; // above SIGRTMIN
+constexpr long TICK_NANOSECONDS = 100000000;
+constexpr int CRASHES[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+
+inline struct sigaction before[sizeof CRASHES / sizeof CRASHES[0] + 1];
+inline thread_local timer_t ticker __attribute__((tls_model("local-dynamic")));
+inline thread_local int ticking __attribute__((tls_model("local-dynamic"))) = 0; // 0: no timer yet; 1: stopped; 2: running
+
+inline void pass_on(const struct sigaction &other, int signal, siginfo_t *info, void *state) {
+  if (other.sa_flags & SA_SIGINFO)
+    other.sa_sigaction(signal, info, state);
+  else if (other.sa_handler != SIG_DFL && other.sa_handler != SIG_IGN)
+    other.sa_handler(signal);
+  else if (signal < SIGRTMIN && other.sa_handler == SIG_DFL)
+    sigaction(signal, &other, nullptr); // happens again, to the default
+}
+
+inline const char *crash_name(int signal) {
+  switch (signal) {
+  case SIGFPE: return "integer division by zero";
+  case SIGILL: return "an instruction that traps";
+  case SIGABRT: return "abort()";
+  default: return "an access outside of memory";
+  }
+}
+
+inline void on_crash(int signal, siginfo_t *info, void *state) {
+  Context *context = current;
+  if (context && context->running)
+    fail(context, signal == SIGABRT ? ABORTED : CRASH, crash_name(signal), "", 0);
+  for (unsigned i = 0; i < sizeof CRASHES / sizeof CRASHES[0]; ++i)
+    if (CRASHES[i] == signal)
+      pass_on(before[i], signal, info, state);
+}
+
+inline void set_ticker(long nanoseconds) {
+  itimerspec each{};
+  each.it_interval.tv_nsec = each.it_value.tv_nsec = nanoseconds;
+  timer_settime(ticker, 0, &each, nullptr);
+}
+
+inline void on_tick(int signal, siginfo_t *info, void *state) {
+  Context *context = current;
+  if (!context || !context->running) {
+    if (info->si_value.sival_ptr == &before && ticking == 2) {
+      ticking = 1;
+      set_ticker(0);
+    }
+    pass_on(before[sizeof CRASHES / sizeof CRASHES[0]], signal, info, state);
+    return;
+  }
+  const std::int64_t now = thread_time();
+  if (context->seen_position != context->position || context->seen_worker != context->worker) {
+    context->seen_position = context->position;
+    context->seen_worker = context->worker;
+    context->seen_at = now;
+  } else if (now - context->seen_at >= limit_nanoseconds) {
+    fail(context, TIME_LIMIT, "", "", 0);
+  }
+}
+
+__attribute__((noinline)) inline void start_ticker() {
+  if (ticking == 0) {
+    sigevent event{};
+    event.sigev_notify = SIGEV_THREAD_ID;
+    event.sigev_signo = SIGRTMIN + TICK_SIGNAL_OFFSET;
+    event.sigev_value.sival_ptr = &before;
+    event._sigev_un._tid = int(syscall(SYS_gettid));
+    if (timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &ticker) != 0)
+      return;
+  }
+  ticking = 2;
+  set_ticker(TICK_NANOSECONDS);
+}
+
+inline const char *kept(const char *text) {
+  static thread_local char copy[512];
+  std::snprintf(copy, sizeof copy, "%s", text);
+  return copy;
+}
+
+using Body = void (*)(const void *what, Context *context);
+
+__attribute__((noinline)) inline void call_body(Body body, const void *what, Context *context) {
+  try {
+    body(what, context);
+  } catch (const std::exception &error) {
+    fail(context, THROWN, kept(error.what()), "", 0);
+  } catch (...) {
+    fail(context, THROWN, "something that is no std::exception", "", 0);
+  }
+}
+
+// Returns 0, or 1 + the position of the vertex that gave up.
+inline std::int64_t guarded(std::uint64_t *aux, Body body, const void *what, const Context *of = nullptr) {
+  Context context; // not cleared: registers are as random as on a tile that was reset
+  context.aux = aux;
+  context.position = of ? of->position : 0;
+  context.tile = of ? of->tile : 0;
+  context.worker = 0;
+  context.random = 0;
+  context.scale = 0;
+  context.seen_position = -1;
+  context.seen_at = 0;
+  context.seen_worker = 0;
+  __builtin_memset(context.accumulators, 0, sizeof context.accumulators);
+  Context *const outer = current;
+  if (limit_nanoseconds && ticking != 2)
+    start_ticker();
+  current = &context;
+  std::int64_t result = 0;
+  if (sigsetjmp(context.out, 0) == 0) {
+    context.running = true;
+    call_body(body, what, &context);
+    context.running = false;
+  } else {
+    result = 1 + static_cast<volatile Context &>(context).position;
+  }
+  current = outer;
+  return result;
+}
+
+// The six workers of a vertex on threads of their own, for codelets whose workers wait for one another.
+struct Worker {
+  Context *of;
+  void *vertex;
+  void (*compute)(void *vertex, unsigned worker);
+  unsigned number;
+  std::uint64_t aux[32];
+  std::int64_t result;
+  pthread_t thread;
+};
+
+inline void *run_worker(void *what) {
+  auto *worker = static_cast<Worker *>(what);
+  worker->result = guarded(
+      worker->aux,
+      [](const void *w, Context *context) {
+        auto *me = static_cast<const Worker *>(w);
+        context->worker = me->number;
+        me->compute(me->vertex, me->number);
+      },
+      worker, worker->of);
+  return nullptr;
+}
+
+__attribute__((noinline)) inline void compute_on_threads(Context *context, void *vertex, void (*compute)(void *, unsigned)) {
+  Worker workers[6];
+  for (unsigned n = 0; n < 6; ++n) {
+    workers[n] = Worker{context, vertex, compute, n, {}, 0, {}};
+    workers[n].aux[16] = context->aux[16];
+  }
+  context->running = false; // this thread only waits
+  bool started[6];
+  for (unsigned n = 6; n-- > 0;)
+    started[n] = pthread_create(&workers[n].thread, nullptr, run_worker, &workers[n]) == 0;
+  for (unsigned n = 0; n < 6; ++n)
+    if (started[n])
+      pthread_join(workers[n].thread, nullptr);
+  for (unsigned n = 6; n-- > 0;) {
+    if (!started[n])
+      fail(context, CRASH, "the system gives no thread for a worker", "", 0);
+    if (workers[n].result) {
+      context->worker = n;
+      const std::uint64_t *values = workers[n].aux + POPCORE_AUX_VALUES;
+      fail(context, FaultKind(values[0]), kept(reinterpret_cast<const char *>(values[1])), reinterpret_cast<const char *>(values[2]), int(values[3]));
+    }
+  }
+  context->running = true;
+}
+
+} // namespace popcore
+
+// Called once, when the library has been loaded.
+extern "C" __attribute__((weak, visibility("default"))) void popcore_prepare(std::int64_t nanoseconds) {
+  using namespace popcore;
+  limit_nanoseconds = nanoseconds;
+  struct sigaction action {};
+  sigemptyset(&action.sa_mask);
+  action.sa_flags = SA_SIGINFO | SA_NODEFER;
+  action.sa_sigaction = on_crash;
+  constexpr unsigned count = sizeof CRASHES / sizeof CRASHES[0];
+  for (unsigned i = 0; i < count; ++i)
+    sigaction(CRASHES[i], &action, &before[i]);
+  action.sa_flags = SA_SIGINFO | SA_NODEFER | SA_RESTART;
+  action.sa_sigaction = on_tick;
+  sigaction(SIGRTMIN + TICK_SIGNAL_OFFSET, &action, &before[count]);
+}
