@@ -34,7 +34,8 @@ from popcore.types import (
 
 if TYPE_CHECKING:
     from popcore import program
-    from popcore.compiler import compile_graph, options
+    from popcore.compiler import compile_graph
+    from popcore.compiler.options import options
     from popcore.engine.engine import Engine
     from popcore.executable import Executable
     from popcore.graph import CloneMethod, Graph, PopcoreWarning, Tensor, concat

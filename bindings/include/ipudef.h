@@ -1,10 +1,10 @@
-// Short vectors of the tile's registers, and the counter of hardware loops.
+// Short vectors of the tile's registers, and the counter of hardware loops. They may overlay arrays of their elements.
 #pragma once
 #include <cstdint>
 #include <poplar/HalfFloat.hpp>
 #include <poplar/QuarterFloat.hpp>
 
-#define POPCORE_VECTOR(ELEMENT, COUNT, NAME) typedef ELEMENT NAME __attribute__((vector_size(COUNT * sizeof(ELEMENT))))
+#define POPCORE_VECTOR(ELEMENT, COUNT, NAME) typedef ELEMENT NAME __attribute__((vector_size(COUNT * sizeof(ELEMENT)), may_alias))
 POPCORE_VECTOR(half, 2, half2);
 POPCORE_VECTOR(half, 4, half4);
 POPCORE_VECTOR(half, 8, half8);

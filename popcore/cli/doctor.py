@@ -66,14 +66,14 @@ def _cpu_name() -> str:
 
 
 def _settings() -> list[tuple[str, str]]:
-    from popcore.engine.linker import cache_folder
+    from popcore.native import cache_folder
 
     names = sorted(n for n in os.environ if n.startswith(("POPCORE_", "POPLAR_", "NUMBA_")))
     return [("cache", str(cache_folder())), *((name, os.environ[name]) for name in names)]
 
 
 def _cache_problems() -> list[str]:
-    from popcore.engine.linker import cache_folder
+    from popcore.native import cache_folder
 
     folder = cache_folder()
     try:

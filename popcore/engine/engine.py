@@ -22,6 +22,7 @@ from popcore.errors import EngineError, GraphError
 from popcore.executable import Executable
 from popcore.executable.opcodes import Phase, PhaseFlag
 from popcore.graph import Graph
+from popcore.native import interpreted
 from popcore.profile import Profile, make_profile
 from popcore.program import Program
 from popcore.program.printing import print_line
@@ -72,7 +73,7 @@ class Engine:
         if self._computes:
             threads = int(resolved["engine.threads"]) or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
             linked = self.executable if resolved["engine.fuseTiles"] else _without_fusion(self.executable)
-            self._image = Image(linked, self._arena, threads, interpret=os.environ.get("POPCORE_INTERPRET", "") not in ("", "0"))
+            self._image = Image(linked, self._arena, threads, interpret=interpreted())
             self._counts = self._image.counts
             self.load()
 

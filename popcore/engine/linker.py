@@ -1,17 +1,15 @@
 """From an Executable to something that runs: names become addresses, tables become the machine's, and ``Image`` runs it.
 
-The only file that reaches compiled code. On a warm cache that takes LLVM's loader alone: no Numba, no compiler.
+Codelets are compiled by ``popcore.native``, the machine here. On a warm cache that takes LLVM's loader alone: no Numba, no compiler.
 """
 
 from __future__ import annotations
 
 import ctypes
-import os
 import threading
 import time
 import weakref
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,6 +25,7 @@ from popcore.errors import EngineError
 from popcore.executable.executable import Executable
 from popcore.executable.opcodes import Batch, Group, GroupKind, Op, Phase
 from popcore.kernels import abi, objects, status
+from popcore.native import cache_folder, falls_back, load_driver
 from popcore.types import Array
 
 POLL_SECONDS = 0.1
@@ -37,23 +36,9 @@ _VM_SYMBOLS = ("popcore_run", "popcore_work")
 _MACHINE = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
 
 
-def cache_folder() -> Path:
-    """Where compiled code is kept: $POPCORE_CACHE_DIR, or the user's cache folder."""
-    if given := os.environ.get("POPCORE_CACHE_DIR"):
-        return Path(given)
-    import platformdirs
-
-    return Path(platformdirs.user_cache_dir("popcore"))
-
-
-def _falls_back() -> bool:
-    """Whether Numba's internals are to be left alone; codelets then run as Python."""
-    return os.environ.get("POPCORE_FALLBACK") == "1"
-
-
 def _machine_functions(cache: objects.Cache) -> tuple[Callable[[int, int], int], Callable[[int, int], int]]:
     """``vm.run`` and ``vm.work``."""
-    if _falls_back():
+    if falls_back():
         from popcore.kernels import fallback
 
         addresses: list[int] = fallback.machine_addresses()
@@ -70,18 +55,10 @@ def _compile_machine() -> bytes:
     return made
 
 
-def _driver(cache: objects.Cache, codelet: Codelet) -> tuple[int, bool]:
+def _driver(codelet: Codelet) -> tuple[int, bool]:
     """Address of a codelet's driver, and whether it prints."""
     lowered = lower(codelet)
-    symbol = f"popcore_driver_{lowered.fingerprint[:32]}"
-
-    def build() -> bytes:
-        from popcore.kernels.compile import compile_driver
-
-        return bytes(compile_driver(lowered, symbol))
-
-    (address,) = objects.load(cache, objects.key_of("driver", lowered.fingerprint), (symbol,), build)
-    return address, lowered.prints
+    return load_driver(lowered), lowered.prints
 
 
 def _machine_groups(executable: Executable) -> Array:
@@ -135,7 +112,6 @@ class Image:
 
     def __init__(self, executable: Executable, arena: Arena, threads: int = 1, interpret: bool = False) -> None:
         self.executable, self.arena = executable, arena
-        interpret = interpret or _falls_back()
         self.threads = 1 if interpret else max(1, threads)
         self._lock = threading.Lock()
         cache = objects.Cache(cache_folder())
@@ -147,7 +123,7 @@ class Image:
             self._interpreter = Interpreter(executable, arena)
             linked = [(address, True) for address in self._interpreter.addresses]
         else:
-            linked = [_driver(cache, codelet) for codelet in executable.codelets]
+            linked = [_driver(codelet) for codelet in executable.codelets]
         drivers, prints = np.array([d for d, _ in linked], np.int64), np.array([p for _, p in linked], np.int64)
         self._make_tables(executable, drivers, prints)
         self._make_context()

@@ -78,10 +78,13 @@ class Codelets:
             raise CodeletError(f"codelet {cls.__name__}: {error.message}", error.hint) from None
         made = self._made.get((cls, dtypes))
         if made is None:
-            from popcore.dialect import lower  # a third of this package's import time, and only codelets need it
+            from popcore import native  # a third of this package's import time, and only codelets need them
+            from popcore.dialect import lower
 
             made = codelet_of(cls, dtypes)
-            lower(made)  # raises CodeletError where the codelet is written in what a tile cannot do
+            lowered = lower(made)  # raises CodeletError where the codelet is written in what a tile cannot do
+            if not native.interpreted():
+                native.load_driver(lowered)
             self._made[cls, dtypes] = made
         return made
 

@@ -106,6 +106,58 @@ def test_f6_variables_whose_lives_do_not_meet_share_memory(bench):
     assert engine.profile().memory.by_category["variables"][0] == 2 * 4000
 
 
+@pytest.fixture
+def lives(bench):
+    """Variables that the host cannot reach, and programs: "use" another's memory, if it is shared; "set" and "get" what must live on."""
+    graph, zeros, seen = bench.graph, bench.variable("zeros", [0, 0], INT), bench.variable("seen", [5, 5], INT)
+    kept, short = (graph.add_variable(INT, (2,), name=name, tile=0) for name in ("kept", "short"))
+    flag = graph.add_variable(INT, (), name="flag", tile=0)
+    found, given = bench.variable("found", [0, 0], INT), bench.variable("given", [1, 2], INT)
+    one = graph.add_constant(INT, (), 1, tile=0)
+    use = Sequence(Copy(zeros, short), Copy(short, seen))
+    return {
+        "use": use,
+        "set": Copy(given, kept),
+        "get": Copy(kept, found),
+        "set flag": Copy(one, flag),
+        "if flag": If(flag, Copy(given, found)),
+        "swap": Copy(kept.reverse(0), kept),
+    }
+
+
+@pytest.mark.parametrize("order", [("use", "set", "get"), ("get", "use", "set"), ("set", "get", "use"), ("get", "set", "use")])
+def test_f6_what_one_program_leaves_to_another_is_not_overwritten(any_engine, bench, lives, order):
+    """Case F6: whatever the order the programs are given in, their short-lived variables go elsewhere."""
+    engine = any_engine(bench.graph, [lives[name] for name in order])
+    for name in ("set", "use", "get"):
+        engine.run(order.index(name))
+    assert engine.read_tensor("found").tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("order", [("use", "set flag", "if flag"), ("if flag", "use", "set flag"), ("set flag", "if flag", "use")])
+def test_f6_a_predicate_that_one_program_leaves_to_another_is_not_overwritten(any_engine, bench, lives, order):
+    """Case F6: a branch reads memory as a Copy does."""
+    engine = any_engine(bench.graph, [Sequence(lives[name]) for name in order])
+    for name in ("set flag", "use", "if flag"):
+        engine.run(order.index(name))
+    assert engine.read_tensor("found").tolist() == [1, 2]
+
+
+def test_f6_what_a_round_leaves_to_the_next_is_not_overwritten(any_engine, bench, lives):
+    """Case F6: read before it is written in the body, with another variable's life before that, also in a function."""
+    use = Call(bench.graph.add_function(lives["use"]))
+    loop = Repeat(3, Sequence(lives["use"], lives["get"], use, lives["swap"], use))
+    assert bench.run(any_engine, lives["set"], loop).read_tensor("found").tolist() == [1, 2]
+
+
+def test_f6_what_a_branch_wrote_in_the_first_round_is_there_in_the_last(any_engine, bench, lives):
+    """Case F6: a variable that only one way through the body writes."""
+    flag = bench.variable("first", True, BOOL)
+    no = bench.graph.add_constant(BOOL, (), False, tile=0)
+    loop = Repeat(3, Sequence(lives["use"], If(flag, Sequence(lives["set"], Copy(no, flag))), lives["use"], lives["get"]))
+    assert bench.run(any_engine, loop).read_tensor("found").tolist() == [1, 2]
+
+
 BAD = {
     "If of (2,)": (lambda t: If(t["pair"], Sequence()), r"'pair' \(2,\).*not a scalar"),
     "If of FLOAT": (lambda t: If(t["float"], Sequence()), r"'float' \(\) FLOAT.*neither BOOL nor an integer"),

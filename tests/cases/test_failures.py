@@ -223,6 +223,7 @@ CHANGES = {
     "a field is of another type": lambda header, _: header.update(loop_slots="many"),
     "an unknown field": lambda header, _: header.update(extra=1),
     "an array is missing": lambda header, _: header["digests"].pop("arrays/code.npy"),
+    "an array is another": lambda _, entries: entries.update({"arrays/initial_bytes.npy": entries["arrays/initial_bytes.npy"][:-1] + b"?"}),
     "arena too small": lambda header, _: header.update(arena_bytes=64),
     "arena negative": lambda header, _: header.update(arena_bytes=-1),
     "absurd arena": lambda header, _: header.update(arena_bytes=2**62),

@@ -56,7 +56,7 @@ def use_drivers(monkeypatch):
     """Link ``increment`` for codelet "increment" and ``say`` for "say", in place of what would be compiled."""
     cache = objects.Cache(None)
 
-    def driver(_, codelet):
+    def driver(codelet):
         function = {"increment": increment, "say": say}[codelet]
         symbol = f"test_{codelet}"
         (address,) = objects.load(cache, symbol, (symbol,), lambda: native.compile_object({symbol: function}))

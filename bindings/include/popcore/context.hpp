@@ -35,7 +35,7 @@ struct Context {
   sigjmp_buf out;
 };
 
-inline thread_local Context *current __attribute__((tls_model("local-dynamic"))) = nullptr;
+inline thread_local Context *current = nullptr;
 inline pthread_mutex_t telling = PTHREAD_MUTEX_INITIALIZER;
 inline std::int64_t limit_nanoseconds = 0; // of one call of compute, in time of its thread; 0: none
 

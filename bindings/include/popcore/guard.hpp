@@ -5,6 +5,7 @@
 #include <exception>
 
 #include "context.hpp"
+#include "statics.hpp"
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -15,8 +16,8 @@ constexpr long TICK_NANOSECONDS = 100000000;
 constexpr int CRASHES[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 
 inline struct sigaction before[sizeof CRASHES / sizeof CRASHES[0] + 1];
-inline thread_local timer_t ticker __attribute__((tls_model("local-dynamic")));
-inline thread_local int ticking __attribute__((tls_model("local-dynamic"))) = 0; // 0: no timer yet; 1: stopped; 2: running
+inline thread_local timer_t ticker;
+inline thread_local int ticking = 0; // 0: no timer yet; 1: stopped; 2: running
 
 inline void pass_on(const struct sigaction &other, int signal, siginfo_t *info, void *state) {
   if (other.sa_flags & SA_SIGINFO)
@@ -127,6 +128,7 @@ inline std::int64_t guarded(std::uint64_t *aux, Body body, const void *what, con
     context.running = false;
   } else {
     result = 1 + static_cast<volatile Context &>(context).position;
+    swap_out(); // no destructor ran
   }
   current = outer;
   return result;

@@ -51,7 +51,7 @@ inline std::uint8_t *variables_of(std::uint8_t *mem, std::int32_t tile) {
   return machine->tiles[tile];
 }
 
-inline thread_local std::uint8_t *swapped_in __attribute__((tls_model("local-dynamic"))) = nullptr;
+inline thread_local std::uint8_t *swapped_in = nullptr;
 
 inline void swap_out() {
   if (swapped_in) {
