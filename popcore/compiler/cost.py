@@ -169,6 +169,8 @@ def vertex_cycles(codelet: Codelet, plan: GroupPlan, estimate: Array) -> Array:
     issues, as PopLibs' estimators do; with six workers sharing the tile, one such cycle takes six of the tile's.
     """
     count = len(plan.tile)
+    if not count:
+        return np.zeros(0)
     shapes = [plan.sizes[f.name].reshape(count, -1) for f in codelet.fields if f.shape != "list"]
     lists = [_list_elements(plan, f.name) for f in codelet.fields if f.shape == "list"]
     columns = np.hstack([*shapes, *(e[:, None] for e in lists)]) if shapes or lists else np.zeros((count, 1), np.int64)
@@ -176,7 +178,7 @@ def vertex_cycles(codelet: Codelet, plan: GroupPlan, estimate: Array) -> Array:
     first = np.full(len(kinds), count)
     np.minimum.at(first, inverse.ravel(), np.arange(count))
     found = np.array([_cycles_of(codelet, plan, int(i)) for i in first])
-    return np.where(estimate >= 0, estimate, found[inverse.ravel()] if count else found)
+    return np.where(estimate >= 0, estimate, found[inverse.ravel()])
 
 
 def _list_elements(plan: GroupPlan, name: str) -> Array:

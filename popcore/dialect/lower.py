@@ -33,8 +33,8 @@ def lower(codelet: Codelet, checks: bool = False) -> Lowered:
         CodeletError: something is not supported; names the user's file and line.
     """
     kept: dict[bool, Lowered] = codelet.__dict__.setdefault("_lowered", {})
-    if checks not in kept:
-        kept[checks] = _lower(codelet, checks)
+    if not kept:  # both ways at once, so that they see the same numbers
+        kept.update({each: _lower(codelet, each) for each in (False, True)})
     return kept[checks]
 
 

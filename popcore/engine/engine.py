@@ -58,7 +58,7 @@ class Engine:
         self.executable = _executable(graph, programs, options)
         if device is not None and device.target != self.executable.target:
             raise EngineError(f"the graph is compiled for {self.executable.target}, the device is {device.target}", "make the graph with device.target")
-        resolved = {**self.executable.options, **({k: v for k, v in resolve_options(options).items() if k in options} if options else {})}
+        resolved = self.executable.options if isinstance(graph, Graph) else resolve_options({**self.executable.options, **(options or {})})
         self._computes = bool(resolved["debug.compute"])
         memory = self.executable.memory
         self._arena = Arena(memory.arena_bytes if self._computes else 0)
@@ -67,11 +67,11 @@ class Engine:
         self._reads = {h.name: h for h in self.executable.reads}
         self._writes = {h.name: h for h in self.executable.writes}
         self._print_stream: TextIO | None = None
-        self._runs, self._wall_seconds = 0, 0.0
+        self._runs, self._wall_seconds, self._running = 0, 0.0, False
         self._image: Image | None = None
         self._counts = np.zeros(len(self.executable.code), np.int64)
         if self._computes:
-            threads = int(resolved["engine.threads"]) or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+            threads = int(resolved["engine.threads"]) or _cores()
             linked = self.executable if resolved["engine.fuseTiles"] else _without_fusion(self.executable)
             self._image = Image(linked, self._arena, threads, interpret=interpreted())
             self._counts = self._image.counts
@@ -81,6 +81,7 @@ class Engine:
 
     def load(self) -> None:
         """Start over: initial values in the tiles' memory, zero elsewhere; remote buffers zero; nothing prefetched."""
+        self._require_idle("load")
         if self._computes:
             self._arena.clear()
             self._arena.write_initial(self.executable.initial, self.executable.initial_bytes)
@@ -162,7 +163,8 @@ class Engine:
         entries = self.executable.entries
         if index not in range(len(entries)):
             raise EngineError(f"run({index!r}): the engine has {len(entries)} programs", f"0 to {len(entries) - 1}")
-        began = time.perf_counter()
+        self._require_idle("run")
+        began, self._running = time.perf_counter(), True
         try:
             if self._image is None:
                 self._counts += walk_counts(self.executable, index)
@@ -172,6 +174,13 @@ class Engine:
             self._runs += 1
         finally:
             self._wall_seconds += time.perf_counter() - began
+            self._running = False
+
+    def _require_idle(self, what: str) -> None:
+        if self._running:
+            raise EngineError(
+                f"{what}(): this engine is running already; a callback or another thread called", "wait until run() returns, or use a second engine"
+            )
 
     def _go(self, image: Image, pc: int) -> None:
         image.reset()
@@ -210,6 +219,13 @@ class Engine:
 
     def _cycles_so_far(self) -> int:
         return int((self.executable.costs.cycles.sum(axis=1) * self._counts).sum())
+
+
+def _cores() -> int:
+    """Cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def _without_fusion(executable: Executable) -> Executable:

@@ -105,7 +105,7 @@ class ReferenceEngine:
     def read_tensor(self, handle: str) -> Array:
         """A tensor that ``graph.create_host_read`` named; with a leading dimension of replicas where the graph has them."""
         values = self._memory.read_tensor(self._named("host read", handle, self._reads))
-        return values if self._replicas > 1 else values[0]
+        return values if self._replicas > 1 else values[0, ...]
 
     def copy_to_remote_buffer(self, values: Any, handle: str, row: int = 0, replica: int | None = None) -> None:
         """Write one row of a remote buffer, on one replica or on all."""

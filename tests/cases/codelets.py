@@ -203,10 +203,10 @@ class Below(Vertex):
 
 
 class First(Vertex):
-    """Writes only the first element of its output."""
+    """Writes only the first element of a vector."""
 
     x: Input[FLOAT]
-    out: Output[Vector[FLOAT]]
+    out: InOut[Vector[FLOAT]]
 
     def compute(self):
         self.out[0] = self.x
@@ -344,11 +344,11 @@ class Long(Vertex):
 
 
 class PutAt(Vertex):
-    """Writes one element of its output, the next one each time it runs."""
+    """Writes one element of a vector, the next one each time it runs."""
 
     x: Input[FLOAT]
     at: UNSIGNED_INT
-    out: Output[Vector[FLOAT]]
+    out: InOut[Vector[FLOAT]]
 
     def compute(self):
         self.out[self.at] = self.x

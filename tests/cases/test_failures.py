@@ -143,6 +143,25 @@ def test_a_callback_may_read_the_engine_it_serves(any_engine, bench):
     assert seen == [6, 5, 7, 8]
 
 
+def test_a_callback_that_runs_the_engine_it_serves_is_refused(bench):
+    """Its loops are under way; the run it disturbs goes on."""
+    x = bench.variable("x", [0], INT)
+    engine = Engine(bench.graph, Repeat(3, Copy(bench.graph.add_host_to_device_fifo("in", INT, 1), x)))
+    calls = []
+
+    def fill(buffer):
+        calls.append(len(calls))
+        if len(calls) == 2:
+            with pytest.raises(errors.EngineError, match=r"(?s)run.*try:"):
+                engine.run()
+        buffer[:] = len(calls)
+
+    engine.connect_stream("in", fill)
+    engine.run()
+    assert calls == [0, 1, 2]
+    assert engine.read_tensor("x") == [3]
+
+
 @pytest.fixture
 def saved(bench, tmp_path):
     """A saved Executable; running it adds 1 to x and sums it."""

@@ -21,6 +21,19 @@ def test_memory_lives_on_across_runs_and_programs(any_engine, bench):
     assert (engine.read_tensor("x"), engine.read_tensor("y")) == (4, 3)
 
 
+def test_reading_a_tensor_gives_a_new_array_of_its_shape(any_engine, bench):
+    """A scalar too is an array; what the host does to it changes nothing on the device."""
+    for name, values in {"scalar": 5, "vector": [5, 5], "matrix": [[5]]}.items():
+        bench.variable(name, values, INT)
+    engine = any_engine(bench.graph, Sequence())
+    for name, shape in {"scalar": (), "vector": (2,), "matrix": (1, 1)}.items():
+        found = engine.read_tensor(name)
+        assert isinstance(found, np.ndarray)
+        assert (found.shape, found.dtype) == (shape, np.int32)
+        found[...] = 6
+        assert engine.read_tensor(name).reshape(-1)[0] == 5
+
+
 def test_state_fields_live_on_across_runs(any_engine, bench):
     """Each vertex has its own, and an initial value where it was given."""
     out = bench.variable("out", np.zeros((2, 4)), FLOAT)
@@ -32,8 +45,8 @@ def test_state_fields_live_on_across_runs(any_engine, bench):
     assert engine.read_tensor("out").tolist() == [[1, 1, 0, 0], [0, 1, 1, 0]]
 
 
-def test_an_output_that_is_not_written_keeps_its_value(any_engine, bench):
-    """On its tile and gathered from others: stale memory, not zero."""
+def test_what_a_vertex_does_not_write_of_an_inout_keeps_its_value(any_engine, bench):
+    """On its tile and gathered from others."""
     x = bench.variable("x", np.arange(8), FLOAT, tile=0)
     bench.graph.set_tile_mapping(x[6:], 1)
     bench.vertex(First, {"x": 9.0, "out": x[:4]}, tile=0)
@@ -41,7 +54,7 @@ def test_an_output_that_is_not_written_keeps_its_value(any_engine, bench):
     assert bench.run(any_engine).read_tensor("x").tolist() == [9, 1, 2, 3, 4, 5, 6, 9]
 
 
-def test_an_output_filled_bit_by_bit_over_runs_keeps_all_of_it(any_engine, bench):
+def test_an_inout_filled_bit_by_bit_over_runs_keeps_all_of_it(any_engine, bench):
     """Other variables of the program do not use its memory in between."""
     graph = bench.graph
     seven, copy, result = (

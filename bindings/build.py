@@ -1,0 +1,155 @@
+"""From codelet files to a library: preprocess, find vertices, add drivers, compile, link; with second tries for older sources."""
+
+from __future__ import annotations
+
+import tempfile
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from popcore.bindings import cache, diagnose, generate, toolchain
+from popcore.bindings.extract import Candidate, Found, extract
+from popcore.bindings.source import Text
+from popcore.errors import CodeletError
+
+MUTABLE_INPUT = "-DPOPCORE_MUTABLE_INPUT"
+PERMISSIVE = "-fpermissive"
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """One preprocessed file."""
+
+    path: Path
+    text: Text
+    found: Found
+
+
+class Builder:
+    """Builds libraries of the codelets of some files.
+
+    Args:
+        files: Compiled apart and linked together.
+        flags: The user's, after popcore's own.
+
+    Raises: CodeletError: no compiler; a file that the preprocessor refuses.
+    """
+
+    def __init__(self, files: Sequence[Path], flags: Sequence[str], folder: Path) -> None:
+        self.files, self.flags, self.folder = list(files), list(flags), folder
+        self.compiler = toolchain.find_compiler()
+        self.extra: list[str] = []  # of second tries
+        self.parsed = [self._parse(file) for file in self.files]
+
+    @property
+    def what(self) -> str:
+        return ", ".join(f.name for f in self.files)
+
+    def candidates(self) -> list[Candidate]:
+        return [each for parsed in self.parsed for each in parsed.found.candidates]
+
+    def dependencies(self) -> list[str]:
+        """The files that the result depends on, the system's left out."""
+        found = {file for parsed in self.parsed for file in parsed.text.files}
+        ours = str(toolchain.HEADERS)
+        return sorted(f for f in found if not f.startswith(("/usr/include/", "/usr/lib/", ours)) and Path(f).is_file())
+
+    def user_digest(self) -> str:
+        """A digest of what the user wrote, equal on every machine."""
+        return cache.digest(*(p.text.user_text() for p in self.parsed), *self.flags)
+
+    def _command(self) -> list[str]:
+        return [self.compiler, *toolchain.LANGUAGE, *toolchain.flags_of(self.compiler), *toolchain.CODE]
+
+    def _parse(self, file: Path) -> Parsed:
+        includes = ("-isystem", str(toolchain.HEADERS), "-include", "popcore/driver.hpp")
+        command = [*self._command(), *toolchain.DEFINES, *self.extra, *includes, *self.flags, "-E", "-x", "c++", str(file)]
+        done = toolchain.run(command, file.name, self.folder)
+        if done.returncode:
+            raise diagnose.compile_error(done.stderr, file.name)
+        text = Text(done.stdout.encode("utf-8", "replace"))
+        return Parsed(file, text, extract(text, str(file)))
+
+    def build(self, described: Sequence[int], driven: Sequence[int], what: str) -> str:
+        """Build a library with descriptions of the candidates ``described`` and drivers of ``driven``. Returns its name in the folder.
+
+        Raises: CodeletError with the user's file and line.
+        """
+        with tempfile.TemporaryDirectory(dir=self.folder, prefix="build-") as place:
+            objects = self._compile_all(Path(place), described, driven, what)
+            library = Path(place) / "codelets.so"
+            done = toolchain.run([*self._command(), *toolchain.LINK, *objects, *self.flags, "-o", str(library)], what, Path(place))
+            if done.returncode:
+                assembly = {name: where for p in self.parsed for name, where in p.found.assembly.items()}
+                raise diagnose.link_error(done.stderr, what, assembly)
+            return cache.keep_library(library, self.folder)
+
+    def _compile_all(self, place: Path, described: Sequence[int], driven: Sequence[int], what: str) -> list[str]:
+        while True:
+            objects, first = [], 0
+            for number, parsed in enumerate(self.parsed):
+                count = len(parsed.found.candidates)
+                here = [i - first for i in described if first <= i < first + count]
+                run_here = {i - first for i in driven if first <= i < first + count}
+                output = place / f"{number}.o"
+                failed = self._compile(parsed, number, first, here, run_here, output)
+                if failed:
+                    if self._try_again(failed, what):
+                        break
+                    raise diagnose.compile_error(failed, what)
+                objects.append(str(output))
+                first += count
+            else:
+                return objects
+
+    def _compile(self, parsed: Parsed, number: int, first: int, described: Sequence[int], driven: set[int], output: Path) -> str:
+        """Compile one file to an object. Returns what the compiler said if it refused, else ""."""
+        found, text = parsed.found, parsed.text
+        body = text.edited(found.edits)
+        tail = ""
+        if described or number == 0:
+            prefix = f"file{number}_" if number else ""
+            tail = generate.tables(found.candidates, described, driven, found.waits, prefix, first)
+        whole = output.with_suffix(".ii")
+        whole.write_bytes(generate.declarations(found).encode() + body + b"\n" + tail.encode("utf-8", "surrogateescape") + b"\n")
+        flags = [f for f in self.flags if not f.startswith(("-I", "-D", "-U", "-l", "-L", "-Wl,"))]
+        command = [*self._command(), *self.extra, *flags, "-x", "c++-cpp-output", "-c", str(whole), "-o", str(output)]
+        done = toolchain.run(command, parsed.path.name, output.parent)
+        return done.stderr or "no reason given" if done.returncode else ""
+
+    def _try_again(self, said: str, what: str) -> bool:
+        """Whether the source may compile by the rules of older compilers."""
+        if MUTABLE_INPUT not in self.extra and diagnose.casts_away_const(said):
+            self.extra.append(MUTABLE_INPUT)
+            self.parsed = [self._parse(file) for file in self.files]
+            return True
+        if PERMISSIVE not in self.extra and diagnose.is_permissible(said) and "clang" not in self.compiler:
+            self.extra.append(PERMISSIVE)
+            reason = diagnose.compile_error(said, what).message.splitlines()[0]
+            warnings.warn(f"{what} is not valid C++ and was compiled with -fpermissive: {reason}", UserWarning, stacklevel=2)
+            return True
+        return False
+
+
+def build_c(files: Sequence[Path], flags: Sequence[str], folder: Path) -> str:
+    """Build a library of C files that define the tables of codelet_abi.h themselves. Returns its name in the folder."""
+    compiler = toolchain.find_compiler("c")
+    what = ", ".join(f.name for f in files)
+    with tempfile.TemporaryDirectory(dir=folder, prefix="build-") as place:
+        library = Path(place) / "codelets.so"
+        own = ["-O3", "-march=native", "-ffp-contract=off", "-fPIC", "-shared", "-Wl,-z,defs", "-w", "-fdiagnostics-color=never"]
+        done = toolchain.run([compiler, *own, "-isystem", str(toolchain.HEADERS), *flags, *map(str, files), "-lm", "-o", str(library)], what, Path(place))
+        if done.returncode:
+            undefined = "undefined reference" in done.stderr
+            raise diagnose.link_error(done.stderr, what, {}) if undefined else diagnose.compile_error(done.stderr, what)
+        return cache.keep_library(library, folder)
+
+
+def refuse_suffix(path: Path) -> CodeletError | None:
+    """The error for a file that holds instructions of an IPU."""
+    if path.suffix in (".S", ".s", ".asm"):
+        return CodeletError(f"{path.name} is assembly of an IPU, which is not emulated", "give the C++ version of the codelet")
+    if path.suffix == ".gp":
+        return CodeletError(f"{path.name} holds code compiled for an IPU, which is not emulated", "give the C++ source that it was made from")
+    return None

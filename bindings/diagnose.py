@@ -1,0 +1,79 @@
+"""What the compiler and linker say, as errors that name the user's file and line and nothing of popcore's."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+
+from popcore.bindings.generate import ORIGIN
+from popcore.bindings.toolchain import HEADERS
+from popcore.errors import CodeletError
+
+_ERROR = re.compile(r"^(?P<file>[^:\n]+):(?P<line>\d+):(?:(?P<column>\d+):)? (?:fatal )?error: (?P<text>.*)$")
+_NOTE = re.compile(r"^(?P<file>[^:\n]+):(?P<line>\d+):(?:(?P<column>\d+):)? {2,}required from")
+_UNDEFINED = re.compile(r"undefined reference to [`'](?P<name>[^'\n]+)'")
+_SHOWN_LINES = 12
+
+
+def casts_away_const(text: str) -> bool:
+    """Whether a source is older than the rule that an Input's elements are const."""
+    return "casts away qualifiers" in text or re.search(r"invalid conversion from .const ", text) is not None or "discards qualifiers" in text
+
+
+def is_permissible(text: str) -> bool:
+    """Whether g++ would accept it with -fpermissive."""
+    return "[-fpermissive]" in text
+
+
+def _ours(file: str) -> bool:
+    return file == ORIGIN or file.startswith(str(HEADERS)) or os.path.realpath(file).startswith(os.path.realpath(HEADERS))
+
+
+def compile_error(text: str, what: str) -> CodeletError:
+    """The error for a source that does not compile; ``text`` is the compiler's."""
+    lines = text.splitlines()
+    first: tuple[str, str, str] | None = None
+    asked_from: tuple[str, str] | None = None
+    shown: list[str] = []
+    keeping = False
+    for line in lines:
+        error = _ERROR.match(line)
+        if error is None and (note := _NOTE.match(line)) is not None and not _ours(note["file"]):
+            asked_from = (note["file"], note["line"])
+        if error is not None:
+            keeping = not _ours(error["file"])
+            at = (error["file"], error["line"]) if keeping else asked_from
+            if first is None and at is not None:
+                first = (*at, error["text"])
+            asked_from = None if keeping else asked_from
+        elif re.match(r"^\S[^:]*: (In|At) |^In file included", line):
+            keeping = False
+        if keeping and ORIGIN not in line and len(shown) < _SHOWN_LINES:
+            shown.append(line)
+    if first is None:
+        message = next((m["text"] for line in lines if (m := _ERROR.match(line))), text.strip()[:300] or "the compiler gave no reason")
+        return CodeletError(f"{what} does not compile: {message}", "compile the file with g++ alone to see all that it says")
+    file, number, message = first
+    rest = "\n".join(shown[1:]) if shown and message in shown[0] else "\n".join(shown)
+    listed = f"\n{rest}" if rest else ""
+    return CodeletError(f"{file}:{number}: {message}{listed}", "correct the line; g++ accepts what a tile's compiler accepts, but for its assembly", file=file, line=int(number))
+
+
+def link_error(text: str, what: str, assembly: Mapping[str, tuple[str, int]]) -> CodeletError:
+    """The error for a codelet that uses what no file defines."""
+    names = list(dict.fromkeys(m["name"] for m in _UNDEFINED.finditer(text)))
+    for name in names:
+        where = assembly.get(name.removesuffix("()"))
+        if where is not None:
+            return CodeletError(
+                f"{what} runs the inline assembly at {os.path.basename(where[0])}:{where[1]}, and instructions of an IPU are not emulated",
+                "guard it with #ifdef __IPU__ and give a C++ version",
+                file=where[0], line=where[1],
+            )  # fmt: skip
+    if names:
+        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        return CodeletError(
+            f"{what} uses {names[0]}{more}, which no given file defines", "graph.add_codelets([file, file_that_defines_it]); an assembly version does not count"
+        )
+    return CodeletError(f"{what} cannot be linked: {text.strip()[-300:]}", "compile the file with g++ -shared to see all that it says")

@@ -1,0 +1,89 @@
+"""The C++ that is put after a codelet's source: it asks the compiler about members, and makes tables and drivers."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+from popcore.bindings.extract import Candidate, Found, generated_names
+
+ORIGIN = "popcore-generated"
+"""The file name that the compiler gives to errors in generated text."""
+
+
+def declarations(found: Found) -> str:
+    """What goes before the source: one line, so that no row moves."""
+    return "".join(f"void {name}(); " for name in found.assembly)
+
+
+def tables(candidates: Sequence[Candidate], described: Sequence[int], driven: Collection[int], waits: bool, prefix: str = "", first: int = 0) -> str:
+    """The text after the source.
+
+    Args:
+        candidates: Of the file.
+        described: Numbers of those to describe, in the order of the table.
+        driven: Numbers of those, among them, to make drivers of.
+        waits: Whether the workers of a MultiVertex run on threads of their own.
+        prefix: Of the tables' names, where a library has several files.
+        first: Added to the numbers that the table tells.
+    """
+    chosen = [candidates[i] for i in described]
+    return "\n".join(
+        [
+            f'# 1 "{ORIGIN}"',
+            "namespace popcore_generated {",
+            *(_has_member(name) for name in generated_names(chosen)),
+            "template <class V, class = void> struct has_compute { static constexpr bool value = popcore::TakesWorker<V>::value; };",
+            "template <class V> struct has_compute<V, std::void_t<decltype(std::declval<V &>().compute())>> { static constexpr bool value = true; };",
+            "}",
+            *(_alias(number, each) for number, each in enumerate(chosen)),
+            "namespace popcore_generated {",
+            *(_type(number, each, waits) for number, each in enumerate(chosen)),
+            *_table(chosen, described, driven, prefix, first),
+            "}",
+        ]
+    )
+
+
+def _has_member(name: str) -> str:
+    return (
+        f"template <class V, class = void> struct has_{name} {{ static constexpr bool value = false; }};\n"
+        f"template <class V> struct has_{name}<V, std::void_t<decltype(&V::{name})>> "
+        f"{{ static constexpr bool value = popcore::Member<decltype(&V::{name})>::is_data; }};"
+    )
+
+
+def _alias(number: int, candidate: Candidate) -> str:
+    """A name for the type, given where its arguments are looked up as they were written."""
+    opening = "".join(f"namespace {n} {{ " for n in candidate.namespace)
+    return f"{opening}using popcore_type_{number} = {candidate.type};{' }' * len(candidate.namespace)}"
+
+
+def _name(number: int, candidate: Candidate) -> str:
+    return "::" + "".join(f"{n}::" for n in candidate.namespace if n) + f"popcore_type_{number}"
+
+
+def _type(number: int, candidate: Candidate, waits: bool) -> str:
+    visits = "\n".join(f'    if constexpr (has_{f}<V>::value) visit.template visit<&V::{f}>("{f}");' for f in candidate.fields)
+    return (
+        f"struct fields_{number} {{\n"
+        f"  static constexpr bool threads = {str(waits).lower()};\n"
+        f"  template <class V, class Visit> static constexpr void each(Visit &visit) {{\n{visits}\n    static_cast<void>(visit);\n  }}\n}};\n"
+        f"static constexpr auto table_{number} = popcore::describe_fields<{_name(number, candidate)}, fields_{number}>();"
+    )
+
+
+def _table(chosen: Sequence[Candidate], described: Sequence[int], driven: Collection[int], prefix: str, first: int) -> Iterator[str]:
+    yield f'extern "C" {{ extern __attribute__((visibility("default"))) const popcore_type {prefix}popcore_types[{len(chosen) + 1}] = {{'
+    for number, (index, candidate) in enumerate(zip(described, chosen, strict=True)):
+        name = _name(number, candidate)
+        driver = f"popcore::drive<{name}, fields_{number}>" if index in driven else "nullptr"
+        flags = f"popcore::type_flags<{name}>() | (has_compute<{name}>::value ? 0 : 4)"
+        yield (
+            f"  {{popcore::spelled<{name}>(), table_{number}.fields, {driver}, table_{number}.used, "
+            f"popcore::workers<{name}>(), {flags}, {first + index}}},"
+        )
+    yield "  {}};"
+    yield f'extern __attribute__((visibility("default"))) const int32_t {prefix}popcore_type_count = {len(chosen)};'
+    if not prefix:
+        yield 'extern __attribute__((visibility("default"))) const int32_t popcore_abi_version = 1;'
+    yield "}"
