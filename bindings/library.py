@@ -111,11 +111,14 @@ def load(folder: Path, name: str) -> Library:
     return Library(types, drivers, prints, found, handle)
 
 
+_tables: list[ctypes.Array[_CVariable]] = []  # libraries are never unloaded, and point to these
+
+
 def _keep_variables(handle: ctypes.CDLL, content: bytes, found: list[elf.Symbol]) -> None:
     known = next(s for s in elf.symbols(content) if s.name == "popcore_keep_variables")
     base = (ctypes.cast(handle.popcore_keep_variables, ctypes.c_void_p).value or 0) - known.address
-    table = (_CVariable * len(found))(*((base + s.address, s.nbytes) for s in found))
-    handle.popcore_variable_table = table  # stays as long as the library
+    table = (_CVariable * len(found))(*(_CVariable(base + s.address, s.nbytes) for s in found))
+    _tables.append(table)
     handle.popcore_keep_variables(table, ctypes.c_int64(len(found)))
 
 

@@ -15,6 +15,7 @@ from popcore.kernels.native import (
     copy64,
     copy_bytes,
     fence,
+    larger,
     load32u,
     load64,
     part,
@@ -27,6 +28,8 @@ from popcore.kernels.native import (
 
 WORDS, SPANS = 0, 1  # kinds of groups; the third is strided
 LINE = 63
+AHEAD = 8192  # bytes that are being fetched while others are stored around the caches
+CHUNK = 512
 
 
 @part
@@ -78,49 +81,76 @@ def copy_any(target, source, words):
 
 
 @part
-def copy_streaming(target, source, words, next_source):
-    """Store around the caches, and fetch what comes next; only worth it when a group is larger than the caches. 64 words at least."""
-    first = (-target & LINE) >> 2
-    copy_any(target, source, first)
-    target += first << 2
-    source += first << 2
-    words -= first
-    while words >= 64:
-        prefetch_far(next_source)
-        prefetch_far(next_source + 64)
-        prefetch_far(next_source + 128)
-        prefetch_far(next_source + 192)
-        stream64(target, source)
-        target += 256
-        source += 256
-        next_source += 256
-        words -= 64
-    copy_any(target, source, words)
+def fetch(address, nbytes):
+    """Begin to fetch the lines of some bytes into the second level of caches: stores around the caches would outrun the first."""
+    for line in range(address & ~LINE, address + nbytes, LINE + 1):
+        prefetch_far(line)
     return 0
 
 
 @part
-def stream_pairs(memory, words, begin, end, width):
-    """Pairs of a group that is larger than the caches: 16, 32 words, or 64 and more. Lines are written whole or not around the caches."""
-    for i in range(begin, end):
-        target, source = target_of(memory, words, i), source_of(memory, words, i)
-        if width > 64:
-            copy_streaming(target, source, width, source_of(memory, words, smaller(i + 1, end - 1)))
-            continue
-        ahead = source_of(memory, words, smaller(i + 8, end - 1))
-        prefetch(ahead)
-        if width > 16:
-            prefetch(ahead + 64)
-        if target & LINE != 0:
-            copy_any(target, source, width)
-        elif width == 64:
-            prefetch(ahead + 128)
-            prefetch(ahead + 192)
-            stream64(target, source)
-        else:
+def stream_any(target, source, nbytes):
+    """Copy ``nbytes`` from and to anywhere; whole lines are stored around the caches."""
+    first = smaller(-target & LINE, nbytes)
+    if first:
+        copy_bytes(target, source, first)
+        target += first
+        source += first
+        nbytes -= first
+    while nbytes >= 256:
+        stream64(target, source)
+        target += 256
+        source += 256
+        nbytes -= 256
+    while nbytes >= 64:
+        stream16(target, source)
+        target += 64
+        source += 64
+        nbytes -= 64
+    if nbytes:
+        copy_bytes(target, source, nbytes)
+    return 0
+
+
+@part
+def stream_long(target, source, nbytes, following):
+    """``stream_any`` of much; meanwhile what comes AHEAD of it is fetched: of itself, then of ``following``, which is read next."""
+    while nbytes >= CHUNK:
+        fetch(source + AHEAD if nbytes >= AHEAD + CHUNK else following + AHEAD - nbytes, CHUNK)
+        step = CHUNK - (target & LINE)  # from the second on chunks begin with a line
+        stream_any(target, source, step)
+        target += step
+        source += step
+        nbytes -= step
+    return stream_any(target, source, nbytes)
+
+
+@part
+def stream_entry(target, source, nbytes, following):
+    """One entry of a group that streams; ``following`` is read about AHEAD bytes later."""
+    if nbytes >= AHEAD:
+        return stream_long(target, source, nbytes, following)
+    fetch(following, nbytes)
+    if target & LINE == 0:
+        if nbytes == 64:
             stream16(target, source)
-            if width == 32:
-                stream16(target + 64, source + 64)
+            return 0
+        if nbytes == 256:
+            stream64(target, source)
+            return 0
+    elif nbytes < 256:
+        copy_bytes(target, source, nbytes)  # half-written lines are slow around the caches
+        return 0
+    return stream_any(target, source, nbytes)
+
+
+@part
+def stream_pairs(memory, words, begin, end, width):
+    """Pairs of a group that is larger than the caches."""
+    distance = larger(AHEAD // (4 * width), 1)
+    for i in range(begin, end):
+        following = source_of(memory, words, smaller(i + distance, end - 1))
+        stream_entry(target_of(memory, words, i), source_of(memory, words, i), width << 2, following)
     fence()
     return 0
 
@@ -172,7 +202,15 @@ def copy_pairs(memory, words, begin, end, width, streaming):
 
 
 @part
-def copy_spans(memory, spans, begin, end):
+def copy_spans(memory, spans, begin, end, streaming):
+    if streaming:
+        for i in range(begin, end):
+            row = spans + i * 24
+            nbytes = load64(row + 16)
+            distance = larger(AHEAD // larger(nbytes, 1), 1)
+            stream_entry(memory + load64(row + 8), memory + load64(row), nbytes, memory + load64(spans + smaller(i + distance, end - 1) * 24))
+        fence()
+        return 0
     for i in range(begin, end):
         row = spans + i * 24
         copy_bytes(memory + load64(row + 8), memory + load64(row), load64(row + 16))
@@ -189,6 +227,7 @@ def copy_strided(memory, group, begin, end):
     source = memory + (load64(group + 4 * 8) << 2) + begin * outer_source
     target = memory + (load64(group + 5 * 8) << 2) + begin * outer_target
     streaming = load64(group + s.GROUP_STREAMING * 8)
+    distance = source_step * larger(AHEAD // (4 * width), 1)
     for _ in range(begin, end):
         from_, to = source, target
         if width == 1:
@@ -208,7 +247,7 @@ def copy_strided(memory, group, begin, end):
                 to += target_step
         elif streaming:
             for _ in range(inner):
-                copy_streaming(to, from_, width, from_ + source_step)
+                stream_entry(to, from_, width << 2, from_ + distance)
                 from_ += source_step
                 to += target_step
         elif width < 512:
@@ -235,7 +274,7 @@ def copy_group(memory, words, spans, group, begin, end):
     if kind == WORDS:
         copy_pairs(memory, words, begin, end, load64(group + 3 * 8), load64(group + s.GROUP_STREAMING * 8))
     elif kind == SPANS:
-        copy_spans(memory, spans, begin, end)
+        copy_spans(memory, spans, begin, end, load64(group + s.GROUP_STREAMING * 8))
     else:
         copy_strided(memory, group, begin, end)
     return 0

@@ -189,6 +189,12 @@ def smaller(context, builder, signature, arguments):
     return builder.select(builder.icmp_signed("<", *arguments), *arguments)
 
 
+@_operation(2)
+def larger(context, builder, signature, arguments):
+    """The larger of two integers."""
+    return builder.select(builder.icmp_signed(">", *arguments), *arguments)
+
+
 @_operation(2, types.void)
 def store32(context, builder, signature, arguments):
     builder.store(builder.trunc(arguments[1], I32), _pointer(builder, arguments[0], I32), align=4)
@@ -202,7 +208,10 @@ def store64(context, builder, signature, arguments):
 
 
 def _copier(words, streaming=False):
-    """An operation that copies a constant number of 4-byte words: it becomes a few vector moves."""
+    """An operation that copies a constant number of 4-byte words: it becomes a few vector moves.
+
+    Streaming ones store around the caches: to whole vectors that are aligned, from anywhere.
+    """
     vector = min(words, 16)
     kind = I32 if words == 1 else ir.VectorType(I32, vector)
 
@@ -210,7 +219,7 @@ def _copier(words, streaming=False):
     def copy(context, builder, signature, arguments):
         target, source = arguments
         steps = [ir.Constant(I64, 4 * vector * i) for i in range(words // vector)]
-        values = [builder.load(_pointer(builder, builder.add(source, step), kind), align=4) for step in steps]
+        values = [builder.load(_pointer(builder, builder.add(source, step), kind), align=1 if streaming else 4) for step in steps]
         for step, value in zip(steps, values, strict=True):
             store = builder.store(value, _pointer(builder, builder.add(target, step), kind), align=4 * vector if streaming else 4)
             if streaming:
@@ -229,6 +238,13 @@ copy32 = _copier(32)
 copy64 = _copier(64)
 stream16 = _copier(16, streaming=True)
 stream64 = _copier(64, streaming=True)
+
+
+@_operation(1, types.void)
+def touch(context, builder, signature, arguments):
+    """Read a byte for the caches' sake: atomic, so that a load whose value nobody wants is left in the code."""
+    builder.load_atomic(_pointer(builder, arguments[0], I8), "monotonic", 1)
+    return context.get_dummy_value()
 
 
 def _prefetcher(level):
@@ -288,6 +304,13 @@ def store_release(context, builder, signature, arguments):
 def exchange(context, builder, signature, arguments):
     """Store ``value``, return what was there; a full fence."""
     return builder.atomic_rmw("xchg", _pointer(builder, arguments[0], I64), arguments[1], "seq_cst")
+
+
+@_operation(3)
+def replace(context, builder, signature, arguments):
+    """Store ``value`` at ``address`` if ``expected`` is there, atomically; returns whether it was. A full fence."""
+    done = builder.cmpxchg(_pointer(builder, arguments[0], I64), arguments[1], arguments[2], "seq_cst", "seq_cst")
+    return builder.zext(builder.extract_value(done, 1), I64)
 
 
 @_operation(0, types.void)

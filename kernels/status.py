@@ -68,6 +68,8 @@ BATCH_END = 2
 BATCH_ROWS = 3  # address
 BATCH_ROWS_COUNT = 4
 BATCH_PRINTS = 5
+BATCH_TOUCH = 6  # byte in the tile where the fields begin that are to be read ahead of the vertices,
+BATCH_TOUCH_BYTES = 7  # and how many; 0: leave it
 BATCH_WORDS = 8
 
 # A row of the job lists.

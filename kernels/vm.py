@@ -26,6 +26,7 @@ from popcore.kernels.native import (
     pause,
     store64,
     store_release,
+    touch,
 )  # fmt: skip
 
 RUN, REPEAT, END, BRANCH, JUMP, SWITCH, CALL, RETURN, YIELD, NOP, HALT = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 0
@@ -34,6 +35,7 @@ BUDGET = 200_000  # between two looks at the clock: about 20 us
 SPINS = 3_000  # rounds of a wait loop before it lets other threads run, then sleeps
 YIELDS = 3_400
 LINGER = YIELDS + 30  # rounds after which a worker parks if no run is going on: a few milliseconds
+LINE = 64
 LEAVE = -1  # in place of a phase
 FAULT_BYTES = s.FAULT_WORDS * 8
 AUX_BYTES = abi.AUX_WORDS * 8
@@ -69,10 +71,26 @@ def note(context, aux, thread, batch, failed, used_before, prints):
 
 
 @part
+def touch_tile(address, nbytes):
+    """Read one byte of each line, in order: what the vertices of a tile want in another order, see ``engine.touch``."""
+    for line in range(address, address + nbytes, LINE):
+        touch(line)
+    return 0
+
+
+@part
 def run_batch(context, memory, tile_base, tiles, aux, thread, batch, row, begin, end):
     prints = word(row, s.BATCH_PRINTS)
     used = word(aux, abi.AUX_PRINT_USED)
-    failed = call_driver(word(row, s.BATCH_DRIVER), memory, tile_base, tiles, begin, end, word(row, s.BATCH_ROWS), word(row, s.BATCH_ROWS_COUNT), aux)
+    driver, rows, count, nbytes = word(row, s.BATCH_DRIVER), word(row, s.BATCH_ROWS), word(row, s.BATCH_ROWS_COUNT), word(row, s.BATCH_TOUCH_BYTES)
+    failed = 0
+    if nbytes == 0:
+        failed = call_driver(driver, memory, tile_base, tiles, begin, end, rows, count, aux)
+    else:
+        while begin < end and failed == 0:
+            touch_tile(memory + word(tile_base, load32(tiles + (begin << 2))) + word(row, s.BATCH_TOUCH), nbytes)
+            failed = call_driver(driver, memory, tile_base, tiles, begin, begin + 1, rows, count, aux)
+            begin += 1
     if failed | prints != 0:
         note(context, aux, thread, batch, failed, used, prints)
     return 0

@@ -23,11 +23,14 @@ import sys
 import typing
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, TypeVar, overload
 
 from popcore.debug import Site
 from popcore.errors import CodeletError
 from popcore.types import ElementType, as_element_type
+
+if TYPE_CHECKING:
+    from popcore.bindings.unit import NativeType
 
 T = TypeVar("T")
 
@@ -88,6 +91,8 @@ class Field:
     direction: str  # "in", "out", "inout", or "state" for a plain field
     shape: str  # "scalar", "vector", "matrix" or "list"
     dtype: ElementType
+    align: int = 0  # bytes that its address, or that of each vector of a list, is a multiple of; 0: the element's own
+    scalars: bool = False  # a list whose vectors have one element each: an edge for every element
 
     @property
     def rank(self) -> int:
@@ -151,6 +156,22 @@ class Codelet:
 
     def __hash__(self) -> int:
         return hash((self.name, self.cls))
+
+
+@dataclass(frozen=True)
+class NativeCodelet(Codelet):
+    """A codelet in C++, or in another language with a C interface. ``cls`` says only which kind of vertex it is."""
+
+    native: NativeType
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.native.fingerprint))
+
+
+def native_codelet(native: NativeType) -> NativeCodelet:
+    """The codelet of a compiled vertex class."""
+    fields = tuple(Field(f.name, f.direction, f.shape, f.dtype, f.align, f.scalars) for f in native.fields)
+    return NativeCodelet(native.name, MultiVertex if native.workers > 1 else Vertex, fields, (), Site(native.file, native.line), native)
 
 
 def type_variables(cls: type[Vertex]) -> tuple[TypeVar, ...]:

@@ -3,19 +3,44 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
+from collections.abc import Iterable
 
-from popcore.dialect import Lowered
+from popcore.bindings.cache import cache_folder
+from popcore.codelet import Codelet, NativeCodelet
+from popcore.dialect import Lowered, lower
 from popcore.kernels import objects
 
+__all__ = ["cache_folder", "drivers", "falls_back", "fingerprint", "forget", "interpreted", "load_driver"]
 
-def cache_folder() -> Path:
-    """Where compiled code is kept: $POPCORE_CACHE_DIR, or the user's cache folder."""
-    if given := os.environ.get("POPCORE_CACHE_DIR"):
-        return Path(given)
-    import platformdirs
 
-    return Path(platformdirs.user_cache_dir("popcore"))
+def fingerprint(codelet: Codelet) -> str:
+    """A digest of what a codelet computes; equal on every machine, and where only positions in its file have changed."""
+    return codelet.native.fingerprint if isinstance(codelet, NativeCodelet) else lower(codelet).fingerprint
+
+
+def drivers(codelets: Iterable[Codelet]) -> list[tuple[int, bool]]:
+    """For each codelet the address of its driver, and whether it prints. Whatever is not in the cache is compiled.
+
+    Raises: CodeletError for one that cannot be compiled.
+    """
+    every = list(codelets)
+    compiled = [c.native for c in every if isinstance(c, NativeCodelet)]
+    if compiled:
+        from popcore.bindings.unit import compile_all  # most graphs have none
+
+        compile_all(compiled)
+    return [c.native.driver() if isinstance(c, NativeCodelet) else _python_driver(c) for c in every]
+
+
+def _python_driver(codelet: Codelet) -> tuple[int, bool]:
+    lowered = lower(codelet)
+    return load_driver(lowered), lowered.prints
+
+
+def forget(codelets: Iterable[Codelet], memory: int) -> None:
+    """Give variables that compiled codelets keep outside of their vertices their first values, for all tiles of the arena at ``memory``."""
+    for unit in {id(c.native.unit): c.native.unit for c in codelets if isinstance(c, NativeCodelet)}.values():
+        unit.forget(memory)
 
 
 def falls_back() -> bool:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from popcore.codelet import NativeCodelet
 from popcore.dialect import lower
 from popcore.engine.outcome import Fault, PrintRecord
 from popcore.errors import VertexError
 from popcore.executable import Executable
 from popcore.executable.opcodes import Batch
-from popcore.program.printing import Place, site_exception, vertex_fault
+from popcore.program.printing import Place, native_fault, site_exception, vertex_fault
 
 
 def print_text(executable: Executable, record: PrintRecord) -> str:
     """What a codelet's ``print`` shows."""
     codelet = executable.codelets[executable.batches[record.batch, Batch.CODELET]]
+    if isinstance(codelet, NativeCodelet):
+        from popcore.bindings import calls
+
+        return calls.print_text(record.values)
     return lower(codelet).sites[record.site].message(record.values)
 
 
@@ -25,6 +30,10 @@ def vertex_error(executable: Executable, phase: int, fault: Fault) -> VertexErro
         if not isinstance(fault.exception, Exception):
             raise fault.exception  # Ctrl-C, or a debugger that was left
         return vertex_fault(place, fault.exception, *_where(fault.exception, codelet.site.file, codelet.site.line))
+    if isinstance(codelet, NativeCodelet):
+        from popcore.bindings import calls
+
+        return native_fault(place, calls.fault_of(fault.values), codelet.site)
     site = lower(codelet).sites[fault.site]
     return vertex_fault(place, site_exception(site, fault.values), site.file, site.line, fault.values)
 

@@ -9,19 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from popcore.codelet import Codelet, Field
+from popcore.codelet import Codelet, Field, NativeCodelet
 from popcore.dialect import Lowered, interpret, lower, make_view
 from popcore.engine.device import Arena
 from popcore.executable.executable import Executable
 from popcore.executable.opcodes import ROW_WORDS
 from popcore.kernels import abi
+from popcore.native import drivers
 from popcore.types import Array
 
 _DRIVER = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 8)
 
 
 class Interpreter:
-    """Drivers of all codelets of an Executable, with the C interface that compiled ones have.
+    """Drivers of all codelets of an Executable, with the C interface that compiled ones have. Those in C++ run as they are.
 
     Attributes:
         addresses: One for each codelet. They live as long as this object.
@@ -32,8 +33,15 @@ class Interpreter:
         self.tile_base = np.ascontiguousarray(executable.memory.tile_base, np.int64)
         self.tiles = executable.tiles.tolist()
         self.exception: BaseException | None = None
-        self._callbacks = [_DRIVER(_Driver(self, lower(codelet))) for codelet in executable.codelets]
-        self.addresses = [ctypes.cast(callback, ctypes.c_void_p).value or 0 for callback in self._callbacks]
+        self._callbacks: list[Any] = []
+        self.addresses: list[int] = []
+        for codelet in executable.codelets:
+            if isinstance(codelet, NativeCodelet):
+                ((address, _),) = drivers([codelet])
+            else:
+                self._callbacks.append(_DRIVER(_Driver(self, lower(codelet))))
+                address = ctypes.cast(self._callbacks[-1], ctypes.c_void_p).value or 0
+            self.addresses.append(address)
 
     def take_exception(self) -> BaseException | None:
         """The exception that ended the phase, once."""

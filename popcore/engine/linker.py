@@ -14,24 +14,24 @@ from typing import Any
 
 import numpy as np
 
-from popcore.codelet import Codelet
-from popcore.dialect import lower
 from popcore.engine import outcome as result
 from popcore.engine.device import Arena
 from popcore.engine.jobs import plan_jobs
 from popcore.engine.outcome import Outcome
 from popcore.engine.pool import Pool
+from popcore.engine.touch import touched
 from popcore.errors import EngineError
 from popcore.executable.executable import Executable
 from popcore.executable.opcodes import Batch, Group, GroupKind, Op, Phase
 from popcore.kernels import abi, objects, status
-from popcore.native import cache_folder, falls_back, load_driver
+from popcore.native import cache_folder, drivers, falls_back, forget
 from popcore.types import Array
 
 POLL_SECONDS = 0.1
 PRINT_WORDS = 1 << 16  # of each thread, for one phase
-STREAM_BYTES = 24 << 20  # copies of one phase above this go around the caches
-STREAM_WIDTHS = (16, 32, 64)  # words; and from the last on. Others would leave half-written lines
+STREAM_BYTES = 16 << 20  # copies of one kind in one phase above this go around the caches
+LINE_BYTES = 64
+STREAM_LONG = 256  # entries of so many bytes stream whatever their alignment; shorter ones would leave half-written lines
 _VM_SYMBOLS = ("popcore_run", "popcore_work")
 _MACHINE = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
 
@@ -55,24 +55,26 @@ def _compile_machine() -> bytes:
     return made
 
 
-def _driver(codelet: Codelet) -> tuple[int, bool]:
-    """Address of a codelet's driver, and whether it prints."""
-    lowered = lower(codelet)
-    return load_driver(lowered), lowered.prints
-
-
 def _machine_groups(executable: Executable) -> Array:
     """Groups as the machine wants them: the longer loop of a nest outside, very large copies marked as streaming."""
     groups = np.ascontiguousarray(executable.groups, np.int64).reshape(-1, status.GROUP_WORDS).copy()
     flat = np.flatnonzero((groups[:, Group.KIND] == GroupKind.STRIDED) & (groups[:, Group.COUNT] == 1) & (groups[:, Group.COUNT1] > 1))
     outer, inner = (Group.COUNT, Group.SOURCE2, Group.TARGET2), (Group.COUNT1, Group.SOURCE1, Group.TARGET1)
     groups[flat[:, None], outer + inner] = groups[flat[:, None], inner + outer]
-    width, nested = groups[:, Group.WIDTH], groups[:, Group.KIND] == GroupKind.STRIDED
-    wide = (width >= STREAM_WIDTHS[-1]) | (np.isin(width, STREAM_WIDTHS) & ~nested)
-    wide &= groups[:, Group.KIND] != GroupKind.SPANS
-    entries = np.where(nested, groups[:, Group.COUNT] * groups[:, Group.COUNT1], groups[:, Group.COUNT])
-    groups[:, status.GROUP_STREAMING] = wide & (4 * width * entries >= STREAM_BYTES)
+    groups[:, status.GROUP_STREAMING] = _streams(executable, groups)
     return groups
+
+
+def _streams(executable: Executable, groups: Array) -> Array:
+    """Which groups are so large that their data would push everything else out of the caches, and have entries that fill lines."""
+    count, width, kind = groups[:, Group.COUNT], 4 * groups[:, Group.WIDTH], groups[:, Group.KIND]
+    total = width * count * np.where(kind == GroupKind.STRIDED, groups[:, Group.COUNT1], 1)
+    rows = np.flatnonzero((kind == GroupKind.SPANS) & (count > 0))
+    length = np.concatenate(([0], np.cumsum(executable.spans[:, 2])))
+    total[rows] = length[(groups[:, Group.BEGIN] + count)[rows]] - length[groups[rows, Group.BEGIN]]
+    width[rows] = total[rows] // count[rows]
+    streams: Array = (total >= STREAM_BYTES) & ((width >= STREAM_LONG) | ((width >= LINE_BYTES) & (width % LINE_BYTES == 0)))
+    return streams
 
 
 def _machine_batches(executable: Executable, rows: Array, drivers: Array, prints: Array) -> Array:
@@ -84,6 +86,7 @@ def _machine_batches(executable: Executable, rows: Array, drivers: Array, prints
     batches[:, status.BATCH_ROWS] = rows.ctypes.data + 4 * given[:, Batch.ROWS_BEGIN]
     batches[:, status.BATCH_ROWS_COUNT] = given[:, Batch.ROWS_COUNT]
     batches[:, status.BATCH_PRINTS] = prints[given[:, Batch.CODELET]]
+    batches[:, [status.BATCH_TOUCH, status.BATCH_TOUCH_BYTES]] = touched(executable)
     return batches
 
 
@@ -123,9 +126,10 @@ class Image:
             self._interpreter = Interpreter(executable, arena)
             linked = [(address, True) for address in self._interpreter.addresses]
         else:
-            linked = [_driver(codelet) for codelet in executable.codelets]
-        drivers, prints = np.array([d for d, _ in linked], np.int64), np.array([p for _, p in linked], np.int64)
-        self._make_tables(executable, drivers, prints)
+            linked = drivers(executable.codelets)
+        forget(executable.codelets, arena.address)
+        addresses, prints = np.array([d for d, _ in linked], np.int64), np.array([p for _, p in linked], np.int64)
+        self._make_tables(executable, addresses, prints)
         self._make_context()
         keep = (self._tables, self._context, self._sync, arena)
         self._pool = Pool(work, self._address, self._sync, self.threads, keep)

@@ -1,6 +1,6 @@
 """Executables as files: one zip of a msgpack header and NumPy arrays, checksummed. Nothing in it is ever executed.
 
-Codelets are code, so the file holds their names and fingerprints only; whoever loads it passes the classes.
+Codelets are code, so the file holds their names and fingerprints only; whoever loads it passes the classes, or the C++ files.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from popcore.codelet import Codelet, Vertex, codelet_of
-from popcore.dialect import lower
+from popcore.codelet import Codelet, Vertex, codelet_of, native_codelet
 from popcore.errors import CodeletError, ElementTypeError, ExecutableFileError, ValueRangeError
 from popcore.executable.check import check_tables
 from popcore.executable.executable import Costs, Executable, Handle, MemoryMap, RemoteBuffer, Stream, Yield
+from popcore.native import fingerprint
 from popcore.target import Target
 from popcore.types import Array, ElementType, as_element_type
 
@@ -86,7 +86,8 @@ def load(path: str | os.PathLike[str], codelets: Iterable[Any] = ()) -> Executab
     """Read an Executable that ``save`` wrote.
 
     Args:
-        codelets: The Vertex classes it uses, by which their code is found; generic ones as they are.
+        codelets: The Vertex classes it uses, by which their code is found, generic ones as they are; C++ files as they were given to
+            ``add_codelets``, or what ``open_unit`` of them gave where they need flags.
 
     Raises:
         ExecutableFileError: no such file, another version, or damaged.
@@ -147,7 +148,7 @@ def _header(executable: Executable, digests: dict[str, str]) -> _Header:
         loop_slots=executable.loop_slots,
         call_depth=executable.call_depth,
         phase_names=executable.phase_names,
-        codelets=[_CodeletRecord(c.name, [t.poplar_name for _, t in c.types], lower(c).fingerprint) for c in executable.codelets],
+        codelets=[_CodeletRecord(c.name, [t.poplar_name for _, t in c.types], fingerprint(c)) for c in executable.codelets],
         staging=memory.staging,
         staging_bytes=memory.staging_bytes,
         arena_bytes=memory.arena_bytes,
@@ -189,22 +190,33 @@ def _read_array(path: Any, archive: zipfile.ZipFile, entry: str, digest: str) ->
 
 
 def _resolve(path: Any, records: list[_CodeletRecord], given: list[Any]) -> tuple[Codelet, ...]:
-    by_name: dict[str, type[Vertex]] = {getattr(c, "__name__", str(c)): c for c in given}
+    units = [_unit(each) for each in given if not hasattr(each, "__name__")]
+    by_name: dict[str, type[Vertex]] = {c.__name__: c for c in given if hasattr(c, "__name__")}
     found: list[Codelet] = []
     for record in records:
         plain = record.name.split("<")[0]
-        if plain not in by_name:
+        compiled = next((made for unit in units if (made := unit.find(record.name)) is not None), None)
+        if plain not in by_name and compiled is None:
             raise CodeletError(
                 f"{os.fspath(path)!r} uses codelet {record.name!r}, and no class of that name was passed", f"Executable.load(path, codelets=[{plain}, ...])"
             )
-        codelet = codelet_of(by_name[plain], tuple(as_element_type(t) for t in record.types))
-        if lower(codelet).fingerprint != record.fingerprint:
+        if compiled is not None:
+            codelet: Codelet = native_codelet(compiled)
+        else:
+            codelet = codelet_of(by_name[plain], tuple(as_element_type(t) for t in record.types))
+        if fingerprint(codelet) != record.fingerprint:
             raise CodeletError(
                 f"{os.fspath(path)!r} was compiled with another codelet {record.name!r} than the one at {codelet.site}",
                 "compile the graph again, or pass the class as it was",
             )
         found.append(codelet)
     return tuple(found)
+
+
+def _unit(given: Any) -> Any:
+    from popcore.bindings.unit import Unit, open_unit  # most Executables have no C++
+
+    return given if isinstance(given, Unit) else open_unit(given)
 
 
 def _assemble(path: Any, header: _Header, entries: dict[str, Array], codelets: tuple[Codelet, ...]) -> Executable:

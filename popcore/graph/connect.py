@@ -32,6 +32,8 @@ def connect(column: Column, index: int, value: Any, home: Variables, label: Labe
         raise GraphConnectionError(
             f"{label(index, field.name)} is state and has no edge", f"set_initial_value, or declare {field.name} as Input, Output or InOut"
         )
+    if field.scalars:
+        value = _one_element_each(value)
     if isinstance(value, Tensor):
         _check(field, index, value, field.rank, home, label)
         place(column, index, value)
@@ -44,6 +46,8 @@ def connect(column: Column, index: int, value: Any, home: Variables, label: Labe
 def connect_row(column: Column, index: int, row: int, tensor: Tensor, home: Variables, label: Label) -> None:
     """Connect one vector of a list field. The field counts as connected when all up to the last one are."""
     name = f"{column.field.name}[{row}]"
+    if column.field.scalars and tensor.num_elements == 1:
+        tensor = tensor.flatten()
     if row < 0:
         raise ShapeError(f"{label(index, name)}: no such vector", "0 or more")
     if column.ids[index] not in (UNCONNECTED, OPEN):
@@ -53,6 +57,13 @@ def connect_row(column: Column, index: int, row: int, tensor: Tensor, home: Vari
     _check(column.field, index, tensor, 1, home, label, name)
     column.extra.add(index, row, tensor)
     column.put(index, OPEN, 0, max(row + 1, column.row_count(index)))
+
+
+def _one_element_each(value: Any) -> Any:
+    """What a list of single elements is connected to, as rows: of a vector each element is one."""
+    if isinstance(value, Tensor):
+        return value.expand([1]) if value.rank == 1 else value
+    return [t.flatten() if t.num_elements == 1 else t for t in value] if _is_tensor_list(value) else value
 
 
 def set_value(column: Column, index: int, value: Any, label: Label) -> None:

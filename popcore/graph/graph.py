@@ -5,6 +5,7 @@ It keeps columns of numbers, never an object for an element or a vertex, and sta
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -65,11 +66,23 @@ class Graph(Storage, HostEnds):
 
     # Codelets, compute sets, vertices
 
-    def add_codelets(self, *codelets: Any) -> None:
-        """Make Vertex classes known by their names. Raises: CodeletError, with the user's line, for one a tile cannot run."""
+    def add_codelets(self, *codelets: Any, cxxflags: str | Sequence[str] = ()) -> None:
+        """Make codelets known by their names.
+
+        Args:
+            codelets: Vertex classes; paths of C++ files; lists of either (the files of a list are linked together);
+                or C++ source as a text of several lines.
+            cxxflags: For the C++ compiler: "-I../include -DWIDTH=8".
+
+        Raises: CodeletError, with the user's line, for one a tile cannot run.
+        """
         for codelet in codelets:
-            for each in codelet if isinstance(codelet, (list, tuple)) else (codelet,):
-                self.codelets.add(each)
+            many = codelet if isinstance(codelet, (list, tuple)) else (codelet,)
+            if all(isinstance(each, (str, os.PathLike)) for each in many):
+                self.codelets.add_files(codelet, cxxflags)
+            else:
+                for each in many:
+                    self.codelets.add(each)
 
     def has_codelet(self, name: Any) -> bool:
         return name in self.codelets

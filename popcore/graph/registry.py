@@ -6,11 +6,15 @@ import difflib
 import os
 import re
 import typing
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
-from popcore.codelet import Codelet, Vertex, codelet_of, type_variables
+from popcore.codelet import Codelet, Vertex, codelet_of, native_codelet, type_variables
 from popcore.errors import CodeletError, ElementTypeError, UnknownNameError
 from popcore.types import ElementType, as_element_type
+
+if TYPE_CHECKING:
+    from popcore.bindings.unit import Unit
 
 _NAME = re.compile(r"\s*((?:\w+\s*::\s*)*)(\w+)\s*(?:<(.*)>)?\s*", re.DOTALL)
 
@@ -21,16 +25,28 @@ class Codelets:
     def __init__(self) -> None:
         self._classes: dict[str, type[Vertex]] = {}
         self._made: dict[tuple[type[Vertex], tuple[ElementType, ...]], Codelet] = {}
+        self._units: list[Unit] = []
+        self._native: dict[str, Codelet] = {}  # of the units, by the names they were asked for
+
+    def add_files(self, what: Any, flags: str | Sequence[str]) -> None:
+        """Register the codelets of a C++ file, of several that need each other (a list), or of a text; compiled when a vertex uses them.
+
+        Raises: CodeletError: no such file, a compile error, or another codelet of the same name.
+        """
+        from popcore.bindings.unit import open_unit  # only files need it
+
+        unit = open_unit(what, flags)
+        for name in unit.names():
+            taken = codelet_site(self._classes[name]) if name in self._classes else next((repr(u) for u in self._units if name in u.names()), None)
+            if taken is not None:
+                raise CodeletError(f"two codelets are called {name}: {taken} and {unit!r}", "rename one of them")
+        self._units.append(unit)
 
     def add(self, what: Any) -> None:
         """Register a class derived from Vertex; a generic one is checked when its types are known.
 
         Raises: CodeletError: no codelet, one that cannot be compiled, or another class of the same name.
         """
-        if isinstance(what, (str, os.PathLike)):
-            raise CodeletError(
-                f"{os.fspath(what)}: C++ codelets are not available yet in this version", "write the codelet as a Python class derived from popcore.Vertex"
-            )
         cls = typing.get_origin(what) or what
         if not (isinstance(cls, type) and issubclass(cls, Vertex)):
             raise CodeletError(f"{what!r} is no codelet", "pass a class derived from popcore.Vertex or popcore.MultiVertex")
@@ -48,11 +64,16 @@ class Codelets:
         if not isinstance(key, str):
             self.add(key)
             return self._decide(typing.get_origin(key) or key, typing.get_args(key))
+        if (known_native := self._native.get(key)) is not None:
+            return known_native
         match = _NAME.fullmatch(key)
         cls = self._named(match[1], match[2]) if match else None
         if cls is None or match is None:
-            near = difflib.get_close_matches(match[2] if match else key, self._classes, n=2)
-            known = ", ".join(list(self._classes)[:8]) or "none"
+            if (made := self._find_native(key)) is not None:
+                return made
+            names = [*self._classes, *(name for unit in self._units for name in unit.names())]
+            near = difflib.get_close_matches(match[2] if match else key, names, n=2) or difflib.get_close_matches(key, names, n=2)
+            known = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "") or "none"
             raise UnknownNameError(
                 f"no codelet is called {key!r}; added so far: {known}", " or ".join(map(repr, near)) if near else "graph.add_codelets(TheClass)"
             )
@@ -60,7 +81,17 @@ class Codelets:
 
     def __contains__(self, key: Any) -> bool:
         match = _NAME.fullmatch(key) if isinstance(key, str) else None
-        return key in self._classes.values() or (match is not None and self._named(match[1], match[2]) is not None)
+        if key in self._classes.values() or (match is not None and self._named(match[1], match[2]) is not None):
+            return True
+        return isinstance(key, str) and (key in self._native or self._find_native(key) is not None)
+
+    def _find_native(self, key: str) -> Codelet | None:
+        for unit in self._units:
+            if (found := unit.find(key)) is not None:
+                same = next((c for c in self._native.values() if c.name == found.name), None)
+                self._native[key] = made = same or native_codelet(found)
+                return made
+        return None
 
     def _named(self, namespace: str, name: str) -> type[Vertex] | None:
         qualified = namespace.replace(" ", "") + name

@@ -5,13 +5,17 @@ from __future__ import annotations
 import builtins
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from popcore.debug import Site
 from popcore.dialect.lowered import FaultSite
 from popcore.errors import ProgramError, VertexError
 from popcore.types import Array
+
+if TYPE_CHECKING:
+    from popcore.bindings.calls import NativeFault
 
 _SUMMARISE_ABOVE = 1000
 _EDGE = 3
@@ -74,6 +78,12 @@ def vertex_fault(place: Place, cause: BaseException, file: str, line: int, value
     )  # fmt: skip
     error.__cause__ = cause
     return error
+
+
+def native_fault(place: Place, fault: NativeFault, site: Site) -> VertexError:
+    """The error of a compiled codelet that gave up; ``site`` is where its class is, for faults that know no line."""
+    cause: BaseException = getattr(builtins, fault.exception, RuntimeError)(fault.text)
+    return vertex_fault(place, cause, *((fault.file, fault.line) if fault.file else site))
 
 
 def site_exception(site: FaultSite, values: Sequence[Any]) -> BaseException:

@@ -9,7 +9,6 @@ from typing import Any, TextIO
 import numpy as np
 
 from popcore.codelet import Codelet
-from popcore.dialect import Lowered
 from popcore.errors import ControlProgramError, EngineError, ProgramError
 from popcore.graph import Graph, Tensor
 from popcore.program import checks
@@ -37,7 +36,7 @@ from popcore.program.printing import print_tensor, stopped
 from popcore.program.streams import Endpoint, HostStreams, RemoteRows, as_host_array, unknown_handle
 from popcore.program.walk import body_of, check_acyclic, streams_used, walk
 from popcore.reference.memory import Memory
-from popcore.reference.vertices import BoundComputeSet
+from popcore.reference.vertices import BoundComputeSet, Runner
 from popcore.types import Array
 
 
@@ -72,10 +71,10 @@ class ReferenceEngine:
         # What may still be added to is taken as it is now.
         self._sequences = {n: tuple(n.programs) for n in nodes if isinstance(n, Sequence)}
         self._switches = {n: dict(n.cases) for n in nodes if isinstance(n, Switch)}
-        lowered: dict[Codelet, Lowered] = {}
+        runners: dict[Codelet, Runner] = {}
         per_ipu = graph.target.tiles_per_ipu
         used = {n.compute_set.id: n.compute_set for n in nodes if isinstance(n, Execute)}
-        self._compute_sets = {number: BoundComputeSet(each, per_ipu, lowered) for number, each in used.items()}
+        self._compute_sets = {number: BoundComputeSet(each, per_ipu, runners) for number, each in used.items()}
         self._streams_used = [streams_used(p) for p in self._programs]
         wanted = {"exchange.enablePrefetch": True, "exchange.prefetchDepth": 1, **(options or {})}
         self._streams = HostStreams(graph.streams, self._replicas, int(wanted["exchange.prefetchDepth"]) if wanted["exchange.enablePrefetch"] else 0)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
-from popcore.codelet import Codelet, Field
-from popcore.dialect import Lowered, interpret, lower, make_view
+from popcore.codelet import Codelet, Field, NativeCodelet
+from popcore.dialect import interpret, lower, make_view
 from popcore.errors import GraphConnectionError
 from popcore.graph.columns import EXTRA, UNCONNECTED, Column
 from popcore.graph.regions import SHIFT, Regions, one_run
 from popcore.graph.vertex import ComputeSet, VertexGroup
-from popcore.program.printing import Place, print_line, site_exception, vertex_fault
+from popcore.program.printing import Place, native_fault, print_line, site_exception, vertex_fault
 from popcore.reference.memory import Memory
 from popcore.reference.races import check_races
 from popcore.types import Array
@@ -47,8 +47,7 @@ class BoundVertex:
     codelet: Codelet
     index: int  # among those of its codelet in the compute set
     tile: int
-    lowered: Lowered
-    compute: Callable[..., None]
+    runner: Runner
     fields: dict[str, BoundField]
 
     @property
@@ -64,12 +63,12 @@ class BoundComputeSet:
         RaceError: two vertices meet in an element, and one of them writes it.
     """
 
-    def __init__(self, compute_set: ComputeSet, tiles_per_ipu: int, codelets: dict[Codelet, Lowered]) -> None:
+    def __init__(self, compute_set: ComputeSet, tiles_per_ipu: int, codelets: dict[Codelet, Runner]) -> None:
         self.name, self._tiles_per_ipu = compute_set.name, tiles_per_ipu
         vertices: list[BoundVertex] = []
         for codelet, group in compute_set.groups.items():
             if codelet not in codelets:
-                codelets[codelet] = lower(codelet, checks=True)
+                codelets[codelet] = _Compiled(codelet) if isinstance(codelet, NativeCodelet) else _Interpreted(codelet)
             vertices += _bind(codelets[codelet], group)
         self._vertices = sorted(vertices, key=lambda v: v.tile)
         check_races(compute_set, [(v.label, [(f.field, f.pieces) for f in v.fields.values()]) for v in self._vertices])
@@ -83,47 +82,78 @@ class BoundComputeSet:
         for vertex in self._vertices:
             values = {name: bound.read(memory) for name, bound in vertex.fields.items()}
             for replica in range(memory.replicas):
-                self._run(vertex, values, replica, prints)
+                arrays = {name: bound.of_replica(values[name], replica) for name, bound in vertex.fields.items()}
+                vertex.runner.run(self, vertex, arrays, prints)
             written += [(bound, values[name]) for name, bound in vertex.fields.items() if bound.field.writes]
         for bound, pieces in written:
             for piece, array in zip(bound.pieces, pieces, strict=True):
                 memory.write(piece, bound.field.dtype, array)
-
-    def _run(self, vertex: BoundVertex, values: Mapping[str, list[Array]], replica: int, prints: list[str]) -> None:
-        arrays = {name: bound.of_replica(values[name], replica) for name, bound in vertex.fields.items()}
-        views = {name: make_view(bound.field, arrays[name]) for name, bound in vertex.fields.items()}
-        if vertex.codelet.workers == 1:
-            vertex.compute(views, _Context(self, vertex, 0, prints), None)
-            return
-        for worker in reversed(range(vertex.codelet.workers)):
-            vertex.compute(views, _Context(self, vertex, worker, prints), worker)
 
     def place(self, tile: int) -> tuple[int, int]:
         """IPU, and tile within it."""
         return divmod(tile, self._tiles_per_ipu)
 
 
+class Runner(Protocol):
+    """Runs single vertices of one codelet on arrays, which it changes in place."""
+
+    def run(self, owner: BoundComputeSet, vertex: BoundVertex, arrays: Mapping[str, Any], prints: list[str]) -> None: ...
+
+
+class _Interpreted:
+    """A codelet in Python, as Python, with its indices checked."""
+
+    def __init__(self, codelet: Codelet) -> None:
+        self.lowered = lower(codelet, checks=True)
+        self._compute = interpret(self.lowered)
+
+    def run(self, owner: BoundComputeSet, vertex: BoundVertex, arrays: Mapping[str, Any], prints: list[str]) -> None:
+        views = {name: make_view(bound.field, arrays[name]) for name, bound in vertex.fields.items()}
+        if vertex.codelet.workers == 1:
+            self._compute(views, _Context(self, owner, vertex, 0, prints), None)
+            return
+        for worker in reversed(range(vertex.codelet.workers)):
+            self._compute(views, _Context(self, owner, vertex, worker, prints), worker)
+
+
+class _Compiled:
+    """A codelet in C++: the driver that engines use, one vertex at a time."""
+
+    def __init__(self, codelet: NativeCodelet) -> None:
+        from popcore.bindings.calls import Caller  # most graphs have none
+
+        self._caller = Caller(codelet.native)
+        self._caller.forget()
+
+    def run(self, owner: BoundComputeSet, vertex: BoundVertex, arrays: Mapping[str, Any], prints: list[str]) -> None:
+        fault, lines = self._caller.run([arrays[f.name] for f in vertex.codelet.fields], vertex.tile)
+        prints += [print_line(*owner.place(vertex.tile), worker, text) for worker, text in lines]
+        if fault is not None:
+            place = Place(vertex.codelet.name, vertex.index, vertex.tile, owner.name, fault.worker if vertex.codelet.workers > 1 else None)
+            raise native_fault(place, fault, vertex.codelet.site)
+
+
 class _Context:
     """What a codelet is told to tell: its faults and prints."""
 
-    def __init__(self, owner: BoundComputeSet, vertex: BoundVertex, worker: int, prints: list[str]) -> None:
-        self._owner, self._vertex, self._worker, self._prints = owner, vertex, worker, prints
+    def __init__(self, runner: _Interpreted, owner: BoundComputeSet, vertex: BoundVertex, worker: int, prints: list[str]) -> None:
+        self._sites, self._owner, self._vertex, self._worker, self._prints = runner.lowered.sites, owner, vertex, worker, prints
 
     def fail(self, site: int, values: Sequence[Any]) -> Any:
-        vertex, found = self._vertex, self._vertex.lowered.sites[site]
+        vertex, found = self._vertex, self._sites[site]
         place = Place(vertex.codelet.name, vertex.index, vertex.tile, self._owner.name, self._worker if vertex.codelet.workers > 1 else None)
         raise vertex_fault(place, site_exception(found, values), found.file, found.line, values)
 
     def print(self, site: int, values: Sequence[Any]) -> None:
-        text = self._vertex.lowered.sites[site].message(values)
+        text = self._sites[site].message(values)
         self._prints.append(print_line(*self._owner.place(self._vertex.tile), self._worker, text))
 
 
-def _bind(lowered: Lowered, group: VertexGroup) -> list[BoundVertex]:
-    compute, tiles = interpret(lowered), group.tile
+def _bind(runner: Runner, group: VertexGroup) -> list[BoundVertex]:
+    tiles = group.tile
     fields = {name: _bind_field(group, name, column) for name, column in group.columns.items()}
     return [
-        BoundVertex(group.codelet, index, int(tiles[index]), lowered, compute, {name: bound[index] for name, bound in fields.items()})
+        BoundVertex(group.codelet, index, int(tiles[index]), runner, {name: bound[index] for name, bound in fields.items()})
         for index in range(group.count)
     ]
 

@@ -86,7 +86,9 @@ def test_a_codelet_that_raises_is_named(device, graph):
     values = np.ones((8, 2), np.float32)
     values[5, 1] = -2.5
     engine.write_tensor("x", values)
-    with pytest.raises(errors.VertexError, match=r"(?s)Check \(vertex 5 on tile 5, compute set 'checks'\).*ValueError: .*negative.*1.*-2\.5.*codelets\.py:\d+") as caught:
+    with pytest.raises(
+        errors.VertexError, match=r"(?s)Check \(vertex 5 on tile 5, compute set 'checks'\).*ValueError: .*negative.*1.*-2\.5.*codelets\.py:\d+"
+    ) as caught:
         engine.run()
     assert isinstance(caught.value.__cause__, ValueError)
     assert np.array_equal(engine.read_tensor("x"), values), "the engine stays readable"

@@ -13,17 +13,18 @@ Not here   choosing where data lives (the user's tile mapping does), and address
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from popcore.codelet import Codelet
 from popcore.compiler.edges import FieldEdges, Written, field_edges
 from popcore.compiler.ir import ComputeStep, CopyStep, GroupPlan, HostStep, Layout, Moves, Places, Step, StepPlan, no_moves
 from popcore.graph.vertex import VertexGroup
 from popcore.types import Array
 
-ALIGNMENT = 8  # bytes: what a 64-bit load needs, so every buffer starts at a multiple
+ALIGNMENT = 8  # bytes: what a 64-bit load needs, so every buffer starts at a multiple of it, or of more if a codelet asks
 
 
 def plan_exchange(steps: Sequence[Step], layout: Layout) -> tuple[StepPlan, ...]:
@@ -34,6 +35,11 @@ def plan_exchange(steps: Sequence[Step], layout: Layout) -> tuple[StepPlan, ...]
             Equal graphs give equal plans.
     """
     return tuple(_plan(step, layout) for step in steps)
+
+
+def alignment_of(codelets: Iterable[Codelet]) -> int:
+    """What slabs and buffers of vertices start at a multiple of."""
+    return max([ALIGNMENT, *(f.align for codelet in codelets for f in codelet.fields)])
 
 
 def _plan(step: Step, layout: Layout) -> StepPlan:
@@ -96,8 +102,8 @@ def _overlap(moves: Moves) -> bool:
     return bool(((slab[at] == moves.source[inside]) & (begin[at] < (moves.source_offset + moves.nbytes)[inside])).any())
 
 
-def _aligned(nbytes: Array) -> Array:
-    return -(-nbytes // ALIGNMENT) * ALIGNMENT
+def _aligned(nbytes: Array, alignment: int = ALIGNMENT) -> Array:
+    return -(-nbytes // alignment) * alignment
 
 
 def _stack(tile: Array, nbytes: Array, num_tiles: int, already: Array | None = None) -> tuple[Array, Array]:
@@ -121,12 +127,13 @@ class _Buffers:
 
     layout: Layout
     used: Array
+    alignment: int
     before: list[Moves] = field(default_factory=list)
     after: list[Moves] = field(default_factory=list)
 
 
 def _plan_compute(step: ComputeStep, layout: Layout) -> StepPlan:
-    buffers = _Buffers(layout, np.zeros(layout.num_tiles, np.int64))
+    buffers = _Buffers(layout, np.zeros(layout.num_tiles, np.int64), alignment_of(step.compute_set.groups))
     groups = tuple(_plan_group(group, buffers) for group in step.compute_set.groups.values())
     return StepPlan(_join(buffers.before), groups, _join(buffers.after), buffers.used)
 
@@ -147,7 +154,7 @@ def _plan_group(group: VertexGroup, buffers: _Buffers) -> GroupPlan:
     written = Written.by([edges_of[f.name] for f in group.codelet.fields if f.writes])
     for f in group.codelet.fields:
         edges = edges_of[f.name]
-        edge_slab, edge_offset = _place_edges(edges, tile[edges.vertex], None if f.writes else written, buffers)
+        edge_slab, edge_offset = _place_edges(edges, tile[edges.vertex], None if f.writes else written, buffers, f.align)
         if f.shape == "list":
             first = np.searchsorted(edges.vertex, np.arange(len(order) + 1), "left")
             pieces[f.name] = (first, edge_slab, edge_offset, edges.elements)
@@ -158,11 +165,12 @@ def _plan_group(group: VertexGroup, buffers: _Buffers) -> GroupPlan:
     return GroupPlan(order, tile, slab, offset, sizes, pieces)
 
 
-def _place_edges(edges: FieldEdges, tile: Array, written: Written | None, buffers: _Buffers) -> tuple[Array, Array]:
+def _place_edges(edges: FieldEdges, tile: Array, written: Written | None, buffers: _Buffers, align: int = 0) -> tuple[Array, Array]:
     """The place of each edge; those that do not lie together on their tile get a buffer and copies.
 
     ``written`` is None for a field that writes. For one that reads it is what its group's vertices write: an edge
     that meets it gets a buffer too, so that it is read as it was before the compute set, whatever order a loop has.
+    So does an edge whose address would not be a multiple of ``align``: that of its slab is.
 
     Returns: int64[e] slab (-1: no elements) and offset.
     """
@@ -174,6 +182,8 @@ def _place_edges(edges: FieldEdges, tile: Array, written: Written | None, buffer
     slab, offset = np.full(len(tile), -1, np.int64), np.zeros(len(tile), np.int64)
     alone = np.bincount(edge, minlength=len(tile))[edge] == 1
     direct = alone & (layout.tile_of(places.slab) == tile[edge])
+    if align:
+        direct &= places.offset % align == 0
     if written is not None:
         meets = np.zeros(len(tile), bool)
         meets[edges.edge_of_run[written.meets(edges.runs.ids, edges.runs.length) >= 0]] = True
@@ -188,7 +198,7 @@ def _place_edges(edges: FieldEdges, tile: Array, written: Written | None, buffer
     nbytes = np.add.reduceat(places.nbytes, first)
     shared = np.arange(len(gathered)) if writes else _share(tile[gathered], first, piece_edge, places)
     owners = np.unique(shared)
-    at, buffers.used = _stack(tile[gathered[owners]], _aligned(nbytes[owners]), layout.num_tiles, buffers.used)
+    at, buffers.used = _stack(tile[gathered[owners]], _aligned(nbytes[owners], buffers.alignment), layout.num_tiles, buffers.used)
     start = np.zeros(len(gathered), np.int64)
     start[owners] = at
     start = start[shared]

@@ -14,7 +14,7 @@ import numpy as np
 from popcore.codelet import Codelet
 from popcore.compiler.ir import Code, ComputeStep, HostStep, Layout, MemoryPlan, Moves, StepPlan
 from popcore.compiler.passes.liveness import ALWAYS
-from popcore.compiler.passes.plan_exchange import ALIGNMENT
+from popcore.compiler.passes.plan_exchange import alignment_of
 from popcore.errors import OutOfTileMemoryError
 from popcore.graph import Graph
 from popcore.target import Target
@@ -34,13 +34,14 @@ def plan_memory(
     """Place slabs, largest needs checked last.
 
     Needs:  ``lives`` from ``find_lives``; plans of all steps.
-    Gives:  slabs alive together never share a byte; every slab and buffer area starts at a multiple of 8.
+    Gives:  slabs alive together never share a byte; every slab and buffer area starts at a multiple of 8, or of what a codelet asks for.
             Equal inputs, equal plans.
     Raises: OutOfTileMemoryError, naming the tile and its largest tenants, unless ``allow_overflow``.
     """
     tiles = layout.num_tiles
     slot = _share_slots(graph, layout, lives)
-    local, data_bytes = _place_in_slots(layout, slot)
+    alignment = alignment_of(codelets)
+    local, data_bytes = _place_in_slots(layout, slot, alignment)
     buffers = np.zeros(tiles, np.int64)
     for plan in plans:
         np.maximum(buffers, plan.buffer_bytes, out=buffers)
@@ -48,7 +49,8 @@ def plan_memory(
     by_category = {"variables": data_bytes, "exchange buffers": buffers, **_overheads(code, layout, plans, codelets)}
     if not allow_overflow:
         _check_limit(graph, layout, lives, slot, by_category, graph.target)
-    padded = -(-tile_bytes // CACHE_LINE) * CACHE_LINE
+    line = max(CACHE_LINE, alignment)
+    padded = -(-tile_bytes // line) * line
     tile_base = np.cumsum(padded) - padded
     staging = int(padded.sum())
     staging_bytes = _staging_bytes(code)
@@ -85,10 +87,10 @@ def _share_slots(graph: Graph, layout: Layout, lives: Array) -> Array:
     return slot
 
 
-def _place_in_slots(layout: Layout, slot: Array) -> tuple[Array, Array]:
+def _place_in_slots(layout: Layout, slot: Array, alignment: int) -> tuple[Array, Array]:
     """Bytes from the tile's start of each slab, and bytes in use of each tile."""
     tiles = layout.num_tiles
-    size = -(-layout.slab_bytes // ALIGNMENT) * ALIGNMENT
+    size = -(-layout.slab_bytes // alignment) * alignment
     key = layout.slab_tile.astype(np.int64) * (len(slot) + 1) + slot[layout.slab_variable]
     places, inverse = np.unique(key, return_inverse=True)
     largest = np.zeros(len(places), np.int64)
