@@ -11,6 +11,7 @@ from popcore.types import Array
 
 WORD = 4  # bytes; what the exchange moves
 MANY = 16  # copies of one width for which a stride description is looked for, or a table of their own is worth it
+ADDRESSED = WORD << 32  # bytes that a 32-bit word number reaches; copies beyond are written as spans
 LARGEST_UNIFORM = 256  # words; wider copies are long enough for a call of memcpy each
 
 
@@ -30,7 +31,7 @@ class CopyTables:
         if len(nbytes) == 0:
             return begin, begin
         source, target, nbytes = join_copies(source, target, nbytes)
-        aligned = ((source | target | nbytes) % WORD == 0) & (nbytes <= LARGEST_UNIFORM * WORD)
+        aligned = ((source | target | nbytes) % WORD == 0) & (nbytes <= LARGEST_UNIFORM * WORD) & (np.maximum(source, target) < ADDRESSED)
         odd = ~aligned
         for width, count in zip(*np.unique(nbytes[aligned], return_counts=True), strict=True):
             which = aligned & (nbytes == width)

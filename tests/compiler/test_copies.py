@@ -96,3 +96,17 @@ def test_a_broadcast_and_a_transpose_are_strided():
     rows, columns = np.divmod(np.arange(24), 6)
     assert strides(rows * 100 + columns, columns * 50 + rows) == (4, 6, (1, 50, 100, 1))
     assert strides(np.array([0, 5, 1, 9]), np.arange(4)) is None
+
+
+def test_far_copies_are_not_cut_to_32_bits():
+    """
+    Beyond 16 GiB a word number does not fit the table of pairs.
+    """
+    at = np.arange(20) * 8 + (1 << 36)
+    scattered = np.random.default_rng(0).permutation(20) * 8
+    tables = CopyTables()
+    tables.add(scattered, at, np.full(20, 4))
+    groups, words, spans = tables.finish()
+    assert len(words) == 0
+    assert spans[:, 1].tolist() == at.tolist()
+    assert groups[:, Group.KIND].tolist() == [GroupKind.SPANS]

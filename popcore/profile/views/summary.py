@@ -12,6 +12,7 @@ STEPS_SHOWN = 8
 def summary(profile: Profile) -> str:
     """Cycles by kind, step and codelet; memory of the fullest tile; wall time apart."""
     target, total = profile.target, max(profile.total_cycles, 1)
+    steps = [step for step in profile.steps if step.cycles]
     lines = [
         f"{target.name}: {target.num_ipus} IPU x {target.tiles_per_ipu} tiles, {target.clock_hz / 1e9:.3f} GHz",
         f"modelled: {profile.total_cycles:,} cycles = {profile.device_seconds * 1e6:,.3f} us of device time in {profile.runs} runs",
@@ -20,11 +21,11 @@ def summary(profile: Profile) -> str:
         *(f"  {kind:<12}{cycles:>16,} {100 * cycles / total:6.1f} %" for kind, cycles in profile.cycles_by_kind.items()),
         "",
         "cycles by step",
-        *(f"  {step.name[:34]:<34}{step.executions:>9,} x{step.cycles:>16,} {100 * step.cycles / total:6.1f} %" for step in profile.steps[:STEPS_SHOWN]),
+        *(f"  {step.name[:34]:<34}{step.executions:>9,} x{step.cycles:>16,} {100 * step.cycles / total:6.1f} %" for step in steps[:STEPS_SHOWN]),
     ]
-    if len(profile.steps) > STEPS_SHOWN:
-        rest = sum(step.cycles for step in profile.steps[STEPS_SHOWN:])
-        lines.append(f"  {f'{len(profile.steps) - STEPS_SHOWN} more':<34}{'':>11}{rest:>16,} {100 * rest / total:6.1f} %")
+    if len(steps) > STEPS_SHOWN:
+        rest = sum(step.cycles for step in steps[STEPS_SHOWN:])
+        lines.append(f"  {f'{len(steps) - STEPS_SHOWN} more':<34}{'':>11}{rest:>16,} {100 * rest / total:6.1f} %")
     if profile.codelets:
         lines += ["", "codelets"]
         lines += [f"  {c.name[:34]:<34}{c.vertices:>9,} vertices{c.worker_cycles:>16,} worker cycles" for c in profile.codelets.values()]
