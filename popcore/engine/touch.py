@@ -16,7 +16,7 @@ from popcore.executable.opcodes import ROW_WORDS, Batch
 from popcore.types import Array
 
 BATCH_BYTES = 2 << 20  # a batch of less stays in a processor's own cache
-TILE_BYTES = (1 << 10, 64 << 10)  # below, a tile is over before anything is gained; above, fields are so long that they are fetched well
+TILE_BYTES = (768, 28 << 10)  # below, a tile is over before anything is gained; above, its fields do not stay in the nearest cache
 SPREAD = 1.5  # bytes from a tile's first field to its last over bytes of fields, above which too much is read for nothing
 NOTHING = np.iinfo(np.int64).max
 

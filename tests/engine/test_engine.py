@@ -219,3 +219,12 @@ def test_an_interrupt_of_a_compile_leaves_the_graph_whole(graph, counter):
     with pytest.raises(KeyboardInterrupt):
         pc.compile_graph(graph, counter, progress=interrupt)
     pc.Engine(graph, counter).run()
+
+
+def test_cores_are_counted_where_affinity_is_unknown(graph, counter, monkeypatch):
+    """
+    A system that cannot tell which cores a process may use tells how many there are.
+    """
+    monkeypatch.delattr("os.sched_getaffinity", raising=False)
+    monkeypatch.setattr("os.cpu_count", lambda: None)
+    pc.Engine(graph, counter).run()
