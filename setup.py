@@ -22,6 +22,6 @@ for package, folder in MAPPED.items():
 setup(
     packages=packages,
     package_dir=MAPPED,
-    package_data={"popcore": ["py.typed"], "popcore.bindings": ["*.h", "*.hpp", "include/**/*.h", "include/**/*.hpp"]},
+    package_data={"popcore": ["py.typed"], "popcore.bindings": ["*.h", "include/*", "include/**/*"]},
     include_package_data=False,
 )

@@ -110,7 +110,7 @@ class Builder:
         tail = ""
         if described or number == 0:
             prefix = f"file{number}_" if number else ""
-            tail = generate.tables(found.candidates, described, driven, found.waits, prefix, first)
+            tail = generate.tables(found.candidates, described, driven, prefix, first)
         whole = output.with_suffix(".ii")
         whole.write_bytes(generate.declarations(found).encode() + body + b"\n" + tail.encode("utf-8", "surrogateescape") + b"\n")
         flags = [f for f in self.flags if not f.startswith(("-I", "-D", "-U", "-l", "-L", "-Wl,"))]

@@ -16,7 +16,7 @@ NATIVE_SITE = 2**64 - 2
 """Site of faults and prints of compiled codelets, which say by themselves what they are."""
 
 AUX_WORDS = 32
-_AUX_VALUES, _AUX_WORKER, _AUX_BUFFER, _AUX_CAPACITY, _AUX_USED, _AUX_PHASE = 2, 11, 12, 13, 14, 16
+_AUX_COUNT, _AUX_VALUES, _AUX_WORKER, _AUX_BUFFER, _AUX_CAPACITY, _AUX_USED, _AUX_PHASE = 1, 2, 11, 12, 13, 14, 16
 _RECORD_WORKER, _RECORD_VALUES = 3, 6
 _PRINT_WORDS = 1 << 14
 _ALIGNMENT = 64
@@ -36,7 +36,13 @@ class NativeFault:
 
 
 def fault_of(values: Sequence[int], worker: int = 0) -> NativeFault:
-    """A fault by the values that its driver left: kind, text, file, line; addresses stay good until the thread's next fault."""
+    """A fault by the values that its driver left: kind, text, file, line; addresses stay good until the thread's next fault.
+
+    Drivers written by hand leave values of their own.
+    """
+    if len(values) != 4 or not 0 <= int(values[0]) < len(_KINDS):
+        shown = ", ".join(map(str, values))
+        return NativeFault("RuntimeError", f"the driver gave up{': ' if shown else ''}{shown}", "", 0, worker)
     kind, text, file, line = (int(v) for v in values)
     shown = _string(text)
     if kind == 1 and "zero" in shown:
@@ -119,13 +125,14 @@ class Caller:
         base[tile] = memory.ctypes.data
         pointers = [a.ctypes.data for a in (base, tiles)]
         done = self._driver(0, *pointers, 0, 1, rows.ctypes.data, 1, aux.ctypes.data)
-        fault = fault_of(aux[_AUX_VALUES : _AUX_VALUES + 4].tolist(), int(aux[_AUX_WORKER])) if done else None
-        prints, at = [], 0
+        fault = fault_of(aux[_AUX_VALUES : _AUX_VALUES + min(int(aux[_AUX_COUNT]), 8)].tolist(), int(aux[_AUX_WORKER])) if done else None
+        prints: list[tuple[int, str]] = []
+        at = 0
         while at < int(aux[_AUX_USED]):
             record = buffer[at : at + int(buffer[at])]
             prints.append((int(record[_RECORD_WORKER]), print_text(record[_RECORD_VALUES:].tolist())))
             at += len(record)
-        return fault, prints
+        return fault, sorted(prints, key=lambda line: -line[0])  # workers run from the last to the first, or side by side
 
 
 def _aligned(nbytes: int) -> Array:

@@ -18,7 +18,7 @@ _SHOWN_LINES = 12
 
 def casts_away_const(text: str) -> bool:
     """Whether a source is older than the rule that an Input's elements are const."""
-    return "casts away qualifiers" in text or re.search(r"invalid conversion from .const ", text) is not None or "discards qualifiers" in text
+    return re.search(r"casts away qualifiers|discards qualifiers|invalid conversion from .const |invalid .static_cast. from type .const ", text) is not None
 
 
 def is_permissible(text: str) -> bool:
@@ -57,7 +57,9 @@ def compile_error(text: str, what: str) -> CodeletError:
     file, number, message = first
     rest = "\n".join(shown[1:]) if shown and message in shown[0] else "\n".join(shown)
     listed = f"\n{rest}" if rest else ""
-    return CodeletError(f"{file}:{number}: {message}{listed}", "correct the line; g++ accepts what a tile's compiler accepts, but for its assembly", file=file, line=int(number))
+    return CodeletError(
+        f"{file}:{number}: {message}{listed}", "correct the line; g++ accepts what a tile's compiler accepts, but for its assembly", file=file, line=int(number)
+    )
 
 
 def link_error(text: str, what: str, assembly: Mapping[str, tuple[str, int]]) -> CodeletError:

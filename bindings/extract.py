@@ -29,6 +29,7 @@ class Candidate:
     line: int
     fields: tuple[str, ...]  # names that may be data members, bases first
     long_fields: tuple[str, ...]  # those declared as ``long``, which is 32 bits wide on a tile
+    waits: bool  # whether its workers may wait for one another: they then run on threads of their own
 
     @property
     def qualified(self) -> str:
@@ -42,7 +43,6 @@ class Found:
     candidates: list[Candidate] = field(default_factory=list)
     edits: list[Edit] = field(default_factory=list)
     assembly: dict[str, tuple[str, int]] = field(default_factory=dict)  # function that stands for it -> file and line
-    waits: bool = False  # whether workers may wait for one another
 
 
 @dataclass
@@ -52,6 +52,7 @@ class _Class:
     generic: str  # "", "template" or "specialisation"
     bases: str
     row: int
+    span: tuple[int, int]  # bytes
     fields: list[tuple[str, str]]
 
 
@@ -74,7 +75,6 @@ def extract(text: Text, main_file: str) -> Found:
     reader.read(_parser().parse(text.masked).root_node, (), "")
     found = reader.found
     found.candidates = reader.candidates()
-    found.waits = _WAITS.search(text.masked) is not None
     return found
 
 
@@ -119,7 +119,7 @@ class _Reader:
             return
         bases = " ".join(_text(c) for c in node.named_children if c.type == "base_class_clause")
         fields = [pair for child in body.named_children if child.type == "field_declaration" for pair in self._members(child)]
-        self.classes.append(_Class(namespace, _text(name), generic, bases, node.start_point[0], fields))
+        self.classes.append(_Class(namespace, _text(name), generic, bases, node.start_point[0], (node.start_byte, node.end_byte), fields))
 
     def _members(self, node: Any) -> Iterator[tuple[str, str]]:
         if any(c.type == "storage_class_specifier" and _text(c) == "static" for c in node.children):
@@ -156,7 +156,9 @@ class _Reader:
         if parent is not None and parent.type == "function_declarator":
             return  # the symbol's name of a declaration
         if parent is None or parent.type != "compound_statement":
-            raise CodeletError(f"{where.file}:{where.number}: inline assembly is not emulated: {_text(node)[:60]}", "guard it with #ifdef __IPU__ and give a C++ version")
+            raise CodeletError(
+                f"{where.file}:{where.number}: inline assembly is not emulated: {_text(node)[:60]}", "guard it with #ifdef __IPU__ and give a C++ version"
+            )
         name = f"popcore_assembly_{len(self.found.assembly)}"
         self.found.assembly[name] = (where.file, where.number)
         self._edit(node, b"::" + name.encode() + b"()")
@@ -171,12 +173,17 @@ class _Reader:
             by_name.setdefault(each.name.split("<")[0], []).append(each)
         vertices = {name for name in by_name if _is_vertex(name, by_name, frozenset())}
         made: dict[tuple[tuple[str, ...], str], Candidate] = {}
+        waiting = self._waiting(by_name)
 
         def add(namespace: tuple[str, ...], kind: str, row: int) -> None:
-            fields = _fields_of(kind.split("<")[0].rsplit("::", 1)[-1].strip(), by_name, set())
+            base = kind.split("<")[0].rsplit("::", 1)[-1].strip()
+            family: set[str] = set()
+            fields = _fields_of(base, by_name, family)
             where = self.text.at(row)
             long = tuple(name for name, declared in fields.items() if re.search(r"\blong\b", declared) and not re.search(r"\blong\s+(long|double)\b", declared))
-            made.setdefault((namespace, re.sub(r"\s", "", kind)), Candidate(namespace, kind, where.file, where.number, tuple(fields), long))
+            made.setdefault(
+                (namespace, re.sub(r"\s", "", kind)), Candidate(namespace, kind, where.file, where.number, tuple(fields), long, bool(family & waiting))
+            )
 
         for each in self.classes:
             if each.generic != "template" and each.name.split("<")[0] in vertices:
@@ -188,6 +195,15 @@ class _Reader:
                 add(namespace, kind, own.row if own is not None else row)
                 self._edit(node, b"")
         return list(made.values())
+
+    def _waiting(self, by_name: dict[str, list[_Class]]) -> set[str]:
+        """Classes with what waiting for another worker needs; all of them if functions outside have it."""
+        text, outside = self.text.masked, self.text.masked
+        for each in sorted(self.classes, key=lambda c: -c.span[0]):
+            outside = outside[: each.span[0]] + outside[each.span[1] :]
+        if _WAITS.search(outside):
+            return set(by_name)
+        return {name for name, classes in by_name.items() if any(_WAITS.search(text, *c.span) for c in classes)}
 
 
 def _text(node: Any) -> str:

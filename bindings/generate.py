@@ -11,18 +11,17 @@ ORIGIN = "popcore-generated"
 
 
 def declarations(found: Found) -> str:
-    """What goes before the source: one line, so that no row moves."""
-    return "".join(f"void {name}(); " for name in found.assembly)
+    """What goes before the source, whose first line says where it comes from."""
+    return "".join(f"void {name}();\n" for name in found.assembly)
 
 
-def tables(candidates: Sequence[Candidate], described: Sequence[int], driven: Collection[int], waits: bool, prefix: str = "", first: int = 0) -> str:
+def tables(candidates: Sequence[Candidate], described: Sequence[int], driven: Collection[int], prefix: str = "", first: int = 0) -> str:
     """The text after the source.
 
     Args:
         candidates: Of the file.
         described: Numbers of those to describe, in the order of the table.
         driven: Numbers of those, among them, to make drivers of.
-        waits: Whether the workers of a MultiVertex run on threads of their own.
         prefix: Of the tables' names, where a library has several files.
         first: Added to the numbers that the table tells.
     """
@@ -37,7 +36,7 @@ def tables(candidates: Sequence[Candidate], described: Sequence[int], driven: Co
             "}",
             *(_alias(number, each) for number, each in enumerate(chosen)),
             "namespace popcore_generated {",
-            *(_type(number, each, waits) for number, each in enumerate(chosen)),
+            *(_type(number, each) for number, each in enumerate(chosen)),
             *_table(chosen, described, driven, prefix, first),
             "}",
         ]
@@ -62,11 +61,11 @@ def _name(number: int, candidate: Candidate) -> str:
     return "::" + "".join(f"{n}::" for n in candidate.namespace if n) + f"popcore_type_{number}"
 
 
-def _type(number: int, candidate: Candidate, waits: bool) -> str:
+def _type(number: int, candidate: Candidate) -> str:
     visits = "\n".join(f'    if constexpr (has_{f}<V>::value) visit.template visit<&V::{f}>("{f}");' for f in candidate.fields)
     return (
         f"struct fields_{number} {{\n"
-        f"  static constexpr bool threads = {str(waits).lower()};\n"
+        f"  static constexpr bool threads = {str(candidate.waits).lower()};\n"
         f"  template <class V, class Visit> static constexpr void each(Visit &visit) {{\n{visits}\n    static_cast<void>(visit);\n  }}\n}};\n"
         f"static constexpr auto table_{number} = popcore::describe_fields<{_name(number, candidate)}, fields_{number}>();"
     )
@@ -78,10 +77,7 @@ def _table(chosen: Sequence[Candidate], described: Sequence[int], driven: Collec
         name = _name(number, candidate)
         driver = f"popcore::drive<{name}, fields_{number}>" if index in driven else "nullptr"
         flags = f"popcore::type_flags<{name}>() | (has_compute<{name}>::value ? 0 : 4)"
-        yield (
-            f"  {{popcore::spelled<{name}>(), table_{number}.fields, {driver}, table_{number}.used, "
-            f"popcore::workers<{name}>(), {flags}, {first + index}}},"
-        )
+        yield (f"  {{popcore::spelled<{name}>(), table_{number}.fields, {driver}, table_{number}.used, popcore::workers<{name}>(), {flags}, {first + index}}},")
     yield "  {}};"
     yield f'extern __attribute__((visibility("default"))) const int32_t {prefix}popcore_type_count = {len(chosen)};'
     if not prefix:

@@ -61,12 +61,16 @@ class Text:
 def _origins(lines: Sequence[bytes]) -> tuple[list[Line], list[str]]:
     origin: list[Line] = []
     files: dict[str, None] = {}
+    users: set[str] = set()
     file, number, user = "", 0, False
     for line in lines:
         if line.startswith(b"# ") and (match := _MARKER.match(line)) is not None:
             file = re.sub(r"\\(.)", r"\1", match[2].decode("utf-8", "surrogateescape"))
             number = int(match[1])
-            user = b"3" not in match[3].split() and not file.startswith("<")
+            # A macro of a system header, used in the user's file, comes on lines that are marked as the system's.
+            user = (b"3" not in match[3].split() and not file.startswith("<")) or file in users
+            if user:
+                users.add(file)
             if file and not file.startswith("<") and not file.endswith("//"):
                 files.setdefault(os.path.abspath(file))
             origin.append(Line(file, number, False))

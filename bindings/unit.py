@@ -72,7 +72,9 @@ class Unit:
         self._made_by_hand = all(f.suffix == ".so" for f in files) or all(f.suffix == ".c" for f in files)
         self._builder: Builder | None = None
         self._found: dict[str, NativeType] = {}
-        parts = ["", "library"] if files[0].suffix == ".so" else [toolchain.environment(toolchain.find_compiler("c" if self._made_by_hand else "c++")), "source"]
+        parts = (
+            ["", "library"] if files[0].suffix == ".so" else [toolchain.environment(toolchain.find_compiler("c" if self._made_by_hand else "c++")), "source"]
+        )
         parts += [*map(str, self.files), "\0", *self.flags]
         self._path = self._folder / (cache.digest(*parts) + ".json")
         self._record = self._remembered() or self._read_sources()
@@ -240,7 +242,7 @@ class Unit:
             name = build_c(self.files, self.flags, self._folder)
         loaded = library.load(self._folder, name)
         file = str(self.files[0])
-        candidates = [Candidate((), t.name, file, 1, tuple(f.name for f in t.fields), ()) for t in loaded.types]
+        candidates = [Candidate((), t.name, file, 1, tuple(f.name for f in t.fields), (), False) for t in loaded.types]
         types = {str(i): msgspec.structs.replace(t, index=i) for i, t in enumerate(loaded.types)}
         dependencies = {str(f): cache.digest(c) for f, c in zip(self.files, contents, strict=True)}
         record = _Record(dependencies, cache.digest(*contents, *self.flags), candidates, types, dict.fromkeys(loaded.drivers, name), [])

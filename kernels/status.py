@@ -14,6 +14,7 @@ POLL = 4  # nothing happened; the host may want to look at its signals
 WAKE = 5  # a phase wants threads and some are parked: wake them and call again
 OVERFLOW = 6  # a call deeper than the stack
 UNKNOWN = 7  # no such instruction
+DIVERGED = 8  # replicas differ in what the instruction tests
 
 # The context block: one for each image, filled before the first run.
 CODE = 0  # address of code
@@ -47,7 +48,9 @@ CLOCK_SCRATCH = 27  # address of two words
 CLOCK_ID = 28
 POLL_NANOSECONDS = 29
 STARTED = 30  # clock when the run began
-CONTEXT_WORDS = 32
+REPLICAS = 31
+STRIDE = 32  # bytes from one replica's memory to the next
+CONTEXT_WORDS = 40
 
 # A row of the machine's phases.
 PHASE_COPY_BEGIN = 0
@@ -60,6 +63,9 @@ PHASE_RANGE = 6  # row of the job ranges, if MODE has JOBBED
 PHASE_WORDS = 8
 JOBBED = 1  # run from the job lists, on all threads
 PRINTING = 2  # a codelet of the phase prints
+BARRIER = 4  # the phase's job lists have a barrier: two segments
+REPLICATED = 8  # there are several replicas,
+SHARED = 16  # and each thread does some of them from beginning to end; PHASE_RANGE is then a range of one list
 
 # A row of the machine's batches.
 BATCH_DRIVER = 0
@@ -90,25 +96,28 @@ GROUP_STREAMING = 11  # 1: too much for the caches, store around them
 FAULT_VALID = 0
 FAULT_BATCH = 1
 FAULT_POSITION = 2
+FAULT_REPLICA = 3
 FAULT_AUX = 4
 FAULT_WORDS = FAULT_AUX + AUX_WORDS + 12  # whole cache lines
 
 # The machine's own words of an aux block; drivers use those below: see ``abi``.
-AUX_EPOCH = 24  # barriers this thread has passed
-AUX_SEEN = 25  # generation this thread has run
-MARKER_WORDS = 3  # follows a driver's print records: MARKER_WORDS, MARKER, batch
+AUX_SEEN = 25  # the ticket of the last phase that this thread has looked at
+MARKER_WORDS = 4  # follows a driver's print records: MARKER_WORDS, MARKER, batch, replica
 MARKER = -1
 
 # Lines between threads. A line is two cache lines wide, since processors fetch them in pairs.
 LINE_WORDS = 16
 LINE_BYTES = 128
-SYNC_GENERATION = 0  # words of the first line: a job was posted,
-SYNC_PHASE = 1  # which phase it is, or LEAVE
+SYNC_TICKET = 0  # words of the first line: the phase that is to be done: twice its number, and 1 if it has two segments
+SYNC_PHASE = 1  # its row of the job ranges; of one that is shared by replicas, -1 minus its row of the phases
+SYNC_REPLICA = 2  # whose memory it is about
 SYNC_WANTED = 16  # second line: a run is going on, do not park
 SYNC_QUIT = 17
 SYNC_FAULTED = 32  # third line
-SYNC_THREADS = 48  # one line for each thread: epoch reached, awake
-THREAD_EPOCH = 0
-THREAD_AWAKE = 1
+SYNC_THREADS = 48  # one line for each thread
+THREAD_TAKEN = 0  # the segment of its job lists that somebody has begun, twice the phase's number and 0 or 1,
+THREAD_DONE = 1  # and has ended
+THREAD_AWAKE = 2
+THREAD_LATE = 3  # it did not come to begin its last segment: do not wait for it
 PARKED = 0  # what ``vm.work`` returns
 QUIT = 1

@@ -4,7 +4,13 @@
 cannot raise. All their tables are described in ``status`` and ``popcore.executable.opcodes``.
 
 A phase is run in one of two ways. Small ones: the calling thread goes through its groups and batches. Large ones: each
-thread goes through a job list of its own, which the linker wrote; a barrier is a job. Thread 0 is the caller.
+thread goes through a job list of its own, which the linker wrote. Thread 0 is the caller.
+
+A barrier cuts the job lists into segments. Whoever is to do a segment first takes it, by an atomic exchange; so a thread
+that waits for another one which has not begun, as it got no processor, takes that one's segment instead.
+
+Of several replicas each has a memory of its own, with the same tables. Threads share a phase by replica where there are enough of
+them, else by tile, one replica after the other. Replicas have to agree on whatever decides where the program goes.
 """
 
 from popcore.kernels import abi
@@ -24,6 +30,7 @@ from popcore.kernels.native import (
     load_acquire,
     part,
     pause,
+    replace,
     store64,
     store_release,
     touch,
@@ -32,11 +39,11 @@ from popcore.kernels.native import (
 RUN, REPEAT, END, BRANCH, JUMP, SWITCH, CALL, RETURN, YIELD, NOP, HALT = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 0
 INSTRUCTION_COST = 40  # of the poll budget; a phase costs about its bytes
 BUDGET = 200_000  # between two looks at the clock: about 20 us
-SPINS = 3_000  # rounds of a wait loop before it lets other threads run, then sleeps
-YIELDS = 3_400
+SPINS = 200  # rounds of a wait loop before it lets other threads run, then sleeps
+YIELDS = 2_000
+GRACE = 100  # rounds after which a thread that has not begun is not waited for
 LINGER = YIELDS + 30  # rounds after which a worker parks if no run is going on: a few milliseconds
 LINE = 64
-LEAVE = -1  # in place of a phase
 FAULT_BYTES = s.FAULT_WORDS * 8
 AUX_BYTES = abi.AUX_WORDS * 8
 
@@ -47,14 +54,34 @@ def word(context, index):
 
 
 @part
-def note(context, aux, thread, batch, failed, used_before, prints):
-    """After a driver that failed or may have printed: keep the first fault of the phase, mark the records with the batch."""
+def replica_of(context, memory):
+    return (memory - word(context, s.MEMORY)) // word(context, s.STRIDE)
+
+
+@part
+def is_first(fault, replica, batch, position):
+    """Whether a fault comes before the one in a thread's fault block: by replica, batch, position."""
+    if word(fault, s.FAULT_VALID) == 0:
+        return True
+    known = word(fault, s.FAULT_REPLICA)
+    if replica != known:
+        return replica < known
+    known = word(fault, s.FAULT_BATCH)
+    if batch != known:
+        return batch < known
+    return position < word(fault, s.FAULT_POSITION)
+
+
+@part
+def note(context, memory, aux, thread, batch, failed, used_before, prints):
+    """After a driver that failed or may have printed: keep the first fault of the phase, mark the records with batch and replica."""
+    replica = replica_of(context, memory)
     if failed != 0:
         fault = word(context, s.FAULTS) + thread * FAULT_BYTES
-        valid, known = word(fault, s.FAULT_VALID), word(fault, s.FAULT_BATCH)
-        if valid == 0 or batch < known or (batch == known and failed - 1 < word(fault, s.FAULT_POSITION)):
+        if is_first(fault, replica, batch, failed - 1):
             store64(fault + s.FAULT_BATCH * 8, batch)
             store64(fault + s.FAULT_POSITION * 8, failed - 1)
+            store64(fault + s.FAULT_REPLICA * 8, replica)
             for i in range(abi.AUX_WORDS):
                 store64(fault + (s.FAULT_AUX + i) * 8, word(aux, i))
             store64(fault + s.FAULT_VALID * 8, 1)
@@ -66,6 +93,7 @@ def note(context, aux, thread, batch, failed, used_before, prints):
             store64(marker, s.MARKER_WORDS)
             store64(marker + 8, s.MARKER)
             store64(marker + 16, batch)
+            store64(marker + 24, replica)
             store64(aux + abi.AUX_PRINT_USED * 8, used + s.MARKER_WORDS)
     return 0
 
@@ -92,23 +120,7 @@ def run_batch(context, memory, tile_base, tiles, aux, thread, batch, row, begin,
             failed = call_driver(driver, memory, tile_base, tiles, begin, begin + 1, rows, count, aux)
             begin += 1
     if failed | prints != 0:
-        note(context, aux, thread, batch, failed, used, prints)
-    return 0
-
-
-@part
-def wait_for(context, address, wanted):
-    """Until the word at ``address`` is at least ``wanted``: spin, then let others run, then sleep."""
-    rounds = 0
-    while load_acquire(address) < wanted:
-        rounds += 1
-        if rounds < SPINS:
-            pause()
-        elif rounds < YIELDS:
-            if word(context, s.YIELD_FUNCTION) != 0:
-                call_int(word(context, s.YIELD_FUNCTION), 0, 0)
-        elif word(context, s.SLEEP_FUNCTION) != 0:
-            call_int(word(context, s.SLEEP_FUNCTION), 20, 0)
+        note(context, memory, aux, thread, batch, failed, used, prints)
     return 0
 
 
@@ -118,43 +130,137 @@ def thread_line(context, thread):
 
 
 @part
-def arrive(context, aux, thread):
-    """Tell the other threads that this one is here. Returns the epoch to wait for."""
-    epoch = word(aux, s.AUX_EPOCH) + 1
-    store64(aux + s.AUX_EPOCH * 8, epoch)
-    store_release(thread_line(context, thread) + s.THREAD_EPOCH * 8, epoch)
-    return epoch
-
-
-@part
-def wait_for_all(context, thread, epoch):
-    for other in range(word(context, s.THREADS)):
-        if other != thread:
-            wait_for(context, thread_line(context, other) + s.THREAD_EPOCH * 8, epoch)
+def rest(context, rounds):
+    """One round of a wait loop: spin for a while, then let others run, then sleep."""
+    if rounds < SPINS:
+        pause()
+    elif rounds < YIELDS:
+        if word(context, s.YIELD_FUNCTION) != 0:
+            call_int(word(context, s.YIELD_FUNCTION), 0, 0)
+    elif word(context, s.SLEEP_FUNCTION) != 0:
+        call_int(word(context, s.SLEEP_FUNCTION), 20, 0)
     return 0
 
 
 @part
-def run_jobs(context, thread, job_range):
-    """One thread's share of a large phase. ``job_range`` is a row of the job ranges."""
-    memory, tile_base, tiles = word(context, s.MEMORY), word(context, s.TILE_BASE), word(context, s.TILES)
+def take(line, segment):
+    """Whether the caller is the one to do a segment of the thread with this line. Only the phase being done can be taken."""
+    taken = load_acquire(line + s.THREAD_TAKEN * 8)
+    return replace(line + s.THREAD_TAKEN * 8, taken, segment) if taken < segment else 0
+
+
+@part
+def run_list(context, memory, aux, thread, bounds, skipping):
+    """A job list up to its barrier, or from there on; on one replica's memory."""
+    tile_base, tiles = word(context, s.TILE_BASE), word(context, s.TILES)
     words, spans = word(context, s.WORDS), word(context, s.SPANS)
     groups, batches = word(context, s.GROUPS), word(context, s.BATCHES)
-    aux = word(context, s.AUX) + thread * AUX_BYTES
-    store64(aux + abi.AUX_PHASE * 8, word(context, s.SEQUENCE))
-    bounds = word(context, s.JOB_RANGES) + (job_range * word(context, s.THREADS) + thread) * 16
     job = word(context, s.JOBS) + load64(bounds) * (8 * s.JOB_WORDS)
     last = word(context, s.JOBS) + load64(bounds + 8) * (8 * s.JOB_WORDS)
     while job < last:
         kind, index = word(job, s.JOB_KIND), word(job, s.JOB_INDEX)
-        if kind == s.JOB_COPY:
+        if kind == s.JOB_BARRIER:
+            if not skipping:
+                break
+            skipping = 0
+        elif skipping:
+            pass
+        elif kind == s.JOB_COPY:
             copy_group(memory, words, spans, groups + index * (8 * s.GROUP_WORDS), word(job, s.JOB_BEGIN), word(job, s.JOB_END))
-        elif kind == s.JOB_BATCH:
+        else:
             row = batches + index * (8 * s.BATCH_WORDS)
             run_batch(context, memory, tile_base, tiles, aux, thread, index, row, word(job, s.JOB_BEGIN), word(job, s.JOB_END))
-        else:
-            wait_for_all(context, thread, arrive(context, aux, thread))
         job += 8 * s.JOB_WORDS
+    return 0
+
+
+@part
+def run_alone(context, memory, tile_base, tiles, aux, thread, phase):
+    """A small phase, on one thread, on one replica's memory."""
+    begin, end = word(phase, s.PHASE_COPY_BEGIN), word(phase, s.PHASE_COPY_END)
+    if begin < end:
+        words, spans = word(context, s.WORDS), word(context, s.SPANS)
+        group = word(context, s.GROUPS) + begin * (8 * s.GROUP_WORDS)
+        for _ in range(begin, end):
+            first = load64(group + 8)
+            copy_group(memory, words, spans, group, first, first + load64(group + 16))
+            group += 8 * s.GROUP_WORDS
+    begin, end = word(phase, s.PHASE_BATCH_BEGIN), word(phase, s.PHASE_BATCH_END)
+    if begin < end:
+        row = word(context, s.BATCHES) + begin * (8 * s.BATCH_WORDS)
+        for batch in range(begin, end):
+            run_batch(context, memory, tile_base, tiles, aux, thread, batch, row, word(row, s.BATCH_BEGIN), word(row, s.BATCH_END))
+            row += 8 * s.BATCH_WORDS
+    return 0
+
+
+@part
+def run_some(context, thread, phase, first, last):
+    """A phase on the memory of replicas ``first`` to ``last`` - 1, one after the other."""
+    memory, stride = word(context, s.MEMORY), word(context, s.STRIDE)
+    tile_base, tiles = word(context, s.TILE_BASE), word(context, s.TILES)
+    aux = word(context, s.AUX) + thread * AUX_BYTES
+    store64(aux + abi.AUX_PHASE * 8, word(context, s.SEQUENCE))
+    job_range = word(phase, s.PHASE_RANGE)
+    for replica in range(first, last):
+        if job_range >= 0:
+            run_list(context, memory + replica * stride, aux, thread, word(context, s.JOB_RANGES) + job_range * 16, 0)
+        else:
+            run_alone(context, memory + replica * stride, tile_base, tiles, aux, thread, phase)
+    return 0
+
+
+@part
+def run_segment(context, thread, owner, job_range, segment):
+    """``thread`` does a segment of ``owner``'s share of a phase, which it has taken: a job list, or some replicas."""
+    threads = word(context, s.THREADS)
+    if job_range < 0:
+        replicas = word(context, s.REPLICAS)
+        phase = word(context, s.PHASES) + (-1 - job_range) * (8 * s.PHASE_WORDS)
+        run_some(context, thread, phase, replicas * owner // threads, replicas * (owner + 1) // threads)
+    else:
+        aux = word(context, s.AUX) + thread * AUX_BYTES
+        store64(aux + abi.AUX_PHASE * 8, word(context, s.SEQUENCE))
+        memory = word(context, s.MEMORY) + word(word(context, s.SYNC), s.SYNC_REPLICA) * word(context, s.STRIDE)
+        run_list(context, memory, aux, thread, word(context, s.JOB_RANGES) + (job_range * threads + owner) * 16, segment & 1)
+    store_release(thread_line(context, owner) + s.THREAD_DONE * 8, segment)
+    return 0
+
+
+@part
+def wait_for(context, thread, other, job_range, segment):
+    """Until a segment of another thread is done; done by the caller if that thread does not begin it soon."""
+    line = thread_line(context, other)
+    rounds = 0
+    while load_acquire(line + s.THREAD_DONE * 8) < segment:
+        if (rounds >= GRACE or word(line, s.THREAD_LATE) != 0) and take(line, segment):
+            store64(line + s.THREAD_LATE * 8, 1)
+            run_segment(context, thread, other, job_range, segment)
+            return 0
+        rest(context, rounds)
+        rounds += 1
+    return 0
+
+
+@part
+def wait_for_all(context, thread, job_range, segment):
+    """Until every thread's segment is done; the caller's too, which somebody else may have taken and not ended yet."""
+    for other in range(word(context, s.THREADS)):
+        wait_for(context, thread, other, job_range, segment)
+    return 0
+
+
+@part
+def take_part(context, thread, job_range, ticket):
+    """Do the thread's share of the phase with this ticket. What is no longer to be done is passed over."""
+    line = thread_line(context, thread)
+    for segment in range(ticket & ~1, ticket + 1):
+        if segment & 1:
+            wait_for_all(context, thread, job_range, segment - 1)
+        if take(line, segment):
+            if word(line, s.THREAD_LATE) != 0:
+                store64(line + s.THREAD_LATE * 8, 0)
+            run_segment(context, thread, thread, job_range, segment)
     return 0
 
 
@@ -169,35 +275,28 @@ def all_awake(context):
 
 
 @part
-def run_on_all(context, phase, job_range):
-    """A large phase, on every thread; returns when all are done."""
-    if word(context, s.THREADS) == 1:
-        return run_jobs(context, 0, job_range)
+def run_on_all(context, job_range, two):
+    """A large phase, on every thread, in one segment or two; returns when all is done."""
     sync = word(context, s.SYNC)
+    ticket = (load64(sync) & ~1) + 2 + two
     store64(sync + s.SYNC_PHASE * 8, job_range)
-    store_release(sync, load64(sync) + 1)
-    run_jobs(context, 0, job_range)
-    wait_for_all(context, 0, arrive(context, word(context, s.AUX), 0))
+    store_release(sync, ticket)
+    take_part(context, 0, job_range, ticket)
+    wait_for_all(context, 0, job_range, ticket)
     return 0
 
 
 @part
-def run_alone(context, memory, tile_base, tiles, aux, phase):
-    """A small phase, on the calling thread."""
-    begin, end = word(phase, s.PHASE_COPY_BEGIN), word(phase, s.PHASE_COPY_END)
-    if begin < end:
-        words, spans = word(context, s.WORDS), word(context, s.SPANS)
-        group = word(context, s.GROUPS) + begin * (8 * s.GROUP_WORDS)
-        for _ in range(begin, end):
-            first = load64(group + 8)
-            copy_group(memory, words, spans, group, first, first + load64(group + 16))
-            group += 8 * s.GROUP_WORDS
-    begin, end = word(phase, s.PHASE_BATCH_BEGIN), word(phase, s.PHASE_BATCH_END)
-    if begin < end:
-        row = word(context, s.BATCHES) + begin * (8 * s.BATCH_WORDS)
-        for batch in range(begin, end):
-            run_batch(context, memory, tile_base, tiles, aux, 0, batch, row, word(row, s.BATCH_BEGIN), word(row, s.BATCH_END))
-            row += 8 * s.BATCH_WORDS
+def run_replicas(context, phase, number):
+    """A phase on every replica."""
+    mode, replicas = word(phase, s.PHASE_MODE), word(context, s.REPLICAS)
+    if mode & s.JOBBED == 0:
+        return run_some(context, 0, phase, 0, replicas)
+    if mode & s.SHARED:
+        return run_on_all(context, -1 - number, 0)
+    for replica in range(replicas):
+        store64(word(context, s.SYNC) + s.SYNC_REPLICA * 8, replica)
+        run_on_all(context, word(phase, s.PHASE_RANGE), mode & s.BARRIER != 0)
     return 0
 
 
@@ -254,6 +353,18 @@ def integer(address, width):
 
 
 @part
+def differs(context, address, width):
+    """Whether replicas do not agree on an integer of ``width`` bytes, negative if signed."""
+    stride = word(context, s.STRIDE)
+    value = integer(address, width)
+    for _ in range(1, word(context, s.REPLICAS)):
+        address += stride
+        if integer(address, width) != value:
+            return True
+    return False
+
+
+@part
 def find_case(switches, value):
     """The pc for ``value`` in the switch whose first row is at address ``switches``."""
     row = switches + 16
@@ -285,6 +396,8 @@ def step(context, row, pc, operation, a, loops, memory):
     if operation == JUMP:
         return a
     if operation == BRANCH:
+        if differs(context, memory + a, load64(row + 16)):
+            return -s.DIVERGED
         return load64(row + 24) if is_zero(memory + a, load64(row + 16)) else pc + 1
     if operation == NOP:
         return pc + 1
@@ -302,6 +415,8 @@ def step(context, row, pc, operation, a, loops, memory):
         store64(context + s.STACK_USED * 8, used)
         return load64(word(context, s.STACK) + (used << 3))
     if operation == SWITCH:
+        if differs(context, memory + a, load64(row + 16)):
+            return -s.DIVERGED
         return find_case(word(context, s.SWITCHES) + load64(row + 24) * 16, integer(memory + a, load64(row + 16)))
     return -s.UNKNOWN
 
@@ -333,11 +448,13 @@ def walk(context, pc):
             store64(count, load64(count) + 1)
             sequence = word(context, s.SEQUENCE) + 1
             store64(context + s.SEQUENCE * 8, sequence)
-            if mode & s.JOBBED:
-                run_on_all(context, phase, word(phase, s.PHASE_RANGE))
+            if mode & s.REPLICATED:
+                run_replicas(context, phase, a)
+            elif mode & s.JOBBED:
+                run_on_all(context, word(phase, s.PHASE_RANGE), mode & s.BARRIER != 0)
             else:
                 store64(aux + abi.AUX_PHASE * 8, sequence)
-                run_alone(context, memory, tile_base, tiles, aux, phase)
+                run_alone(context, memory, tile_base, tiles, aux, 0, phase)
             budget -= word(phase, s.PHASE_COST)
             if load64(faulted) != 0:
                 return leave(context, s.FAULT, pc, a)
@@ -374,11 +491,11 @@ def work(context, thread):
     exchange(awake, 1)
     rounds = 0
     while True:
-        if load_acquire(sync) != seen:
-            seen += 1
-            run_jobs(context, thread, load64(sync + s.SYNC_PHASE * 8))
+        ticket = load_acquire(sync)
+        if ticket != seen:
+            seen = ticket
+            take_part(context, thread, load64(sync + s.SYNC_PHASE * 8), ticket)
             store64(aux + s.AUX_SEEN * 8, seen)
-            arrive(context, aux, thread)
             rounds = 0
             continue
         rounds += 1
@@ -388,13 +505,9 @@ def work(context, thread):
         if load_acquire(sync + s.SYNC_QUIT * 8) != 0:
             exchange(awake, 0)
             return s.QUIT
-        if rounds < YIELDS:
-            if word(context, s.YIELD_FUNCTION) != 0:
-                call_int(word(context, s.YIELD_FUNCTION), 0, 0)
-        elif rounds > LINGER and load_acquire(sync + s.SYNC_WANTED * 8) == 0:
+        if rounds > LINGER and load_acquire(sync + s.SYNC_WANTED * 8) == 0:
             exchange(awake, 0)  # a fence: this sees that a run begins, or the run sees that this has parked
             if load_acquire(sync + s.SYNC_WANTED * 8) == 0:
                 return s.PARKED
             exchange(awake, 1)
-        elif word(context, s.SLEEP_FUNCTION) != 0:
-            call_int(word(context, s.SLEEP_FUNCTION), 20, 0)
+        rest(context, rounds)

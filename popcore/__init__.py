@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from popcore.compiler.options import options
     from popcore.engine.engine import Engine
     from popcore.executable import Executable
-    from popcore.graph import CloneMethod, Graph, PopcoreWarning, Tensor, concat
+    from popcore.graph import CloneMethod, Graph, PopcoreWarning, ReplicatedStreamMode, Tensor, concat
     from popcore.ops import poputil
     from popcore.reference import ReferenceEngine
 
@@ -74,6 +74,7 @@ __all__ = [
     "Output",
     "PopcoreWarning",
     "ReferenceEngine",
+    "ReplicatedStreamMode",
     "Target",
     "Tensor",
     "Vector",
@@ -96,6 +97,7 @@ _HOMES = {
     "Graph": "popcore.graph",
     "PopcoreWarning": "popcore.graph",
     "ReferenceEngine": "popcore.reference",
+    "ReplicatedStreamMode": "popcore.graph",
     "Tensor": "popcore.graph",
     "compile_graph": "popcore.compiler",
     "concat": "popcore.graph",

@@ -17,13 +17,13 @@ def sigmoid(x: float) -> float:
 
 def gelu_erf(x: float) -> float:
     """x times the chance that a normal variable is below x."""
-    return 0.5 * x * (1.0 + math.erf(x * _ONE_OVER_ROOT_TWO))
+    return 0.5 * x * math.erfc(-x * _ONE_OVER_ROOT_TWO)
 
 
 def round_half_away(x: float) -> float:
     """To the nearest whole number, halves away from zero."""
     whole = math.trunc(x)
-    return whole + math.copysign(1.0, x) if abs(x - whole) >= 0.5 else whole  # type: ignore[return-value]  # a float on a tile
+    return whole + math.copysign(1.0, x) if abs(x - whole) >= 0.5 else whole
 
 
 def log_add(a: float, b: float) -> float:
@@ -35,14 +35,14 @@ def log_add(a: float, b: float) -> float:
 
 def divide(a: int, b: int) -> int:
     """The quotient cut off toward zero, as in C."""
-    quotient = abs(a) // abs(b)
-    return -quotient if (a < 0) != (b < 0) else quotient
+    quotient = a // b
+    return quotient + 1 if (a < 0) != (b < 0) and quotient * b != a else quotient
 
 
 def remainder(a: int, b: int) -> int:
     """What ``divide`` leaves: it has the sign of ``a``."""
-    rest = abs(a) % abs(b)
-    return -rest if a < 0 else rest
+    rest = a % b
+    return rest - b if rest != 0 and (a < 0) != (b < 0) else rest
 
 
 def popcount(x: int) -> int:

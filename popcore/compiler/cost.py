@@ -14,6 +14,7 @@ import numpy as np
 
 from popcore.codelet import Codelet
 from popcore.compiler.ir import GroupPlan, Layout, Moves
+from popcore.compiler.links import flow_seconds
 from popcore.errors import CodeletError
 from popcore.target import Target
 from popcore.types import Array
@@ -26,8 +27,6 @@ CONTROL = 20  # a branch, a loop's round or a call: taken to cost the supervisor
 LAUNCH = 6  # cycles to start a worker's vertex: one issue slot of each of the six contexts (ISA 2.3)
 ONTILE_LAUNCH = 45  # cycles to start an on-tile rearrangement on the workers: a supervisor vertex, TS-AMP rows
 STREAM_SETUP = 1500  # device-side cycles of one stream copy: LP-4
-LINK_LATENCY_SECONDS = 0.54e-6  # first IPU-Link crossing: J-HOP-0-2
-LINK_BYTES_PER_SECOND = 27.72e9  # between two IPUs, one direction: J-IPUBW-c
 DEFAULT_PROLOGUE, DEFAULT_PER_ELEMENT = 25, 3  # worker cycles assumed for a codelet that says nothing: PT-add_fp32 (3 a vector), as if not vectorised
 
 
@@ -89,26 +88,31 @@ def exchange_cost(moves: Moves, layout: Layout, target: Target) -> StepCost:
 
 
 def _link_cycles(source: Array, dest: Array, nbytes: Array, target: Target) -> tuple[int, int]:
-    """Cycles of the busiest pair of IPUs, and all bytes that cross."""
+    """Cycles of the busiest link bundle, and all bytes that cross."""
     from_ipu, to_ipu = source // target.tiles_per_ipu, dest // target.tiles_per_ipu
     crossing = from_ipu != to_ipu
     if not crossing.any():
         return 0, 0
-    pair = from_ipu[crossing] * target.num_ipus + to_ipu[crossing]
-    busiest = np.bincount(pair, weights=nbytes[crossing]).max()
-    seconds = LINK_LATENCY_SECONDS + busiest / LINK_BYTES_PER_SECOND
-    return int(np.ceil(seconds * target.clock_hz)), int(nbytes[crossing].sum())
+    pairs, which = np.unique(from_ipu[crossing] * target.num_ipus + to_ipu[crossing], return_inverse=True)
+    loads = np.bincount(which, weights=nbytes[crossing])
+    flows = [(*divmod(pair, target.num_ipus), load) for pair, load in zip(pairs.tolist(), loads.tolist(), strict=True)]
+    return int(np.ceil(sum(flow_seconds(target, flows)) * target.clock_hz)), int(nbytes[crossing].sum())
 
 
-def stream_cost(nbytes: int, target: Target) -> StepCost:
+def _sharers(target: Target, replicas: int) -> int:
+    """How many replicas share what a machine has, all of them moving data at once."""
+    return max(1, min(replicas, target.system.ipus_per_machine // target.num_ipus))
+
+
+def stream_cost(nbytes: int, target: Target, replicas: int = 1) -> StepCost:
     """A transfer between host and tiles of one IPU, the host being ready."""
-    cycles = STREAM_SETUP + int(np.ceil(nbytes / target.system.host_bytes_per_second_per_ipu * target.clock_hz))
-    return StepCost(host=cycles, host_bytes=nbytes)
+    rate = min(target.system.host_bytes_per_second_per_ipu, target.system.host_bytes_per_second / _sharers(target, replicas))
+    return StepCost(host=STREAM_SETUP + int(np.ceil(nbytes / rate * target.clock_hz)), host_bytes=nbytes)
 
 
-def remote_cost(nbytes: int, target: Target) -> StepCost:
+def remote_cost(nbytes: int, target: Target, replicas: int = 1) -> StepCost:
     """A transfer between Streaming Memory and tiles."""
-    rate = target.system.streaming_bytes_per_second or target.system.host_bytes_per_second
+    rate = (target.system.streaming_bytes_per_second or target.system.host_bytes_per_second) / _sharers(target, replicas)
     return StepCost(host=STREAM_SETUP + int(np.ceil(nbytes / rate * target.clock_hz)), remote_bytes=nbytes)
 
 

@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from popcore.executable import Yield
+from popcore.executable import Decision, Yield
 from popcore.graph.regions import Regions
 from popcore.graph.vertex import ComputeSet
+from popcore.program.collectives import Collective
 from popcore.types import Array
 
 DEVICE_TO_HOST, HOST_TO_DEVICE = "out", "in"
@@ -69,6 +70,8 @@ class Code:
     steps: tuple[Step, ...]
     predicates: Array  # int64[k, 2]: variable, element
     yields: tuple[Yield, ...]
+    collectives: tuple[Collective, ...] = ()
+    decisions: tuple[Decision, ...] = ()  # tests of several replicas, by instruction
     streams_of: tuple[tuple[str, ...], ...] = ()  # for each program the handles of the streams it uses
     reads: dict[str, int] = field(default_factory=dict)  # host handle: its step
     writes: dict[str, int] = field(default_factory=dict)

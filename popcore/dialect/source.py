@@ -34,10 +34,10 @@ def definition_of(function: types.FunctionType) -> Definition:
     if not text:
         raise NoSource(f"the source of {function.__name__} cannot be found: it was not read from a file")
     try:
-        module = _parse(code.co_filename, text)
+        index = _index(code.co_filename, text)
     except SyntaxError as error:
         raise NoSource(f"{code.co_filename} cannot be parsed: {error}") from error
-    found = [n for n in ast.walk(module) if isinstance(n, ast.FunctionDef | ast.Lambda) and _is_of(n, code)]
+    found = index.get((code.co_name, code.co_firstlineno), [])
     if len(found) != 1:
         reason = "two lambdas stand on that line" if found else "the file has changed since it was imported"
         raise NoSource(f"the source of {function.__name__} cannot be found at line {code.co_firstlineno}: {reason}")
@@ -46,15 +46,16 @@ def definition_of(function: types.FunctionType) -> Definition:
 
 
 @lru_cache(maxsize=16)
-def _parse(_filename: str, text: str) -> ast.Module:
-    return ast.parse(text)
-
-
-def _is_of(node: Definition, code: types.CodeType) -> bool:
-    if isinstance(node, ast.Lambda):
-        return code.co_name == "<lambda>" and node.lineno == code.co_firstlineno
-    first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
-    return node.name == code.co_name and first == code.co_firstlineno
+def _index(_filename: str, text: str) -> dict[tuple[str, int], list[Definition]]:
+    """The functions of a file by name and first line, as a code object has them: that of the first decorator."""
+    found: dict[tuple[str, int], list[Definition]] = {}
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Lambda):
+            found.setdefault(("<lambda>", node.lineno), []).append(node)
+        elif isinstance(node, ast.FunctionDef):
+            first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+            found.setdefault((node.name, first), []).append(node)
+    return found
 
 
 def _copy(node: Any) -> Any:

@@ -17,7 +17,7 @@ _HUGE_BYTES = 4 << 20  # from here on large pages are asked for
 
 
 class Arena:
-    """Zeroed memory for all tiles and the staging area.
+    """Zeroed memory for all tiles and the staging area, ``size`` bytes for each replica.
 
     Needs: tiles packed one after the other; a map with gaps would waste large pages.
     Costs: address space only, until a page is touched. 60 GB are fine where the system takes NORESERVE.
@@ -25,11 +25,15 @@ class Arena:
     Attributes:
         memory: uint8[size], all of it.
         address: Of its first byte, a multiple of 64.
+        stride: Bytes from one replica's memory to the next: an odd number of lines, so that equal places do not meet in a cache.
     """
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, replicas: int = 1) -> None:
         self._map: mmap.mmap | None = None
-        size = max(int(size), _ALIGNMENT)
+        self.replicas = replicas
+        lines = -(-max(int(size), 1) // _ALIGNMENT)
+        self.stride = _ALIGNMENT * (lines | (replicas > 1))
+        size = max(int(size), _ALIGNMENT) if replicas == 1 else replicas * self.stride
         try:
             self._map = _map(size)
             self.memory: Array = np.frombuffer(self._map, np.uint8)[:size]
@@ -45,10 +49,22 @@ class Arena:
             self.memory[:] = 0
 
     def write_initial(self, initial: Array, content: Array) -> None:
-        """Put initial values in place: rows of ``initial`` are (arena byte, byte of ``content``, length)."""
-        memory = self.memory
+        """Put initial values in place, on every replica: rows of ``initial`` are (arena byte, byte of ``content``, length)."""
+        memory = self.by_replica()
         for target, source, length in initial.tolist():
-            memory[target : target + length] = content[source : source + length]
+            memory[:, target : target + length] = content[source : source + length]
+
+    def write_numbers(self, places: Array) -> None:
+        """Write each replica's number, as 4 bytes, to arena bytes ``places`` of its memory."""
+        memory, numbers = self.by_replica(), np.arange(self.replicas, dtype="<u4").reshape(-1, 1).view(np.uint8)
+        for place in places.tolist():
+            memory[:, place : place + 4] = numbers
+
+    def by_replica(self) -> Array:
+        """The memory as [replicas, bytes]."""
+        if self.replicas == 1:
+            return self.memory.reshape(1, -1)
+        return self.memory.reshape(self.replicas, self.stride)
 
     def close(self) -> None:
         """Give the memory back once nothing looks at it any more."""

@@ -18,14 +18,14 @@ from popcore.engine.host import Host
 from popcore.engine.linker import Image
 from popcore.engine.outcome import Outcome
 from popcore.engine.walk import walk_counts
-from popcore.errors import EngineError, GraphError
+from popcore.errors import EngineError, GraphError, ProgramError
 from popcore.executable import Executable
 from popcore.executable.opcodes import Phase, PhaseFlag
 from popcore.graph import Graph
 from popcore.native import interpreted
 from popcore.profile import Profile, make_profile
 from popcore.program import Program
-from popcore.program.printing import print_line
+from popcore.program.printing import parted, print_line
 from popcore.program.streams import Endpoint, as_host_array, unknown_handle
 from popcore.target import Device
 from popcore.types import Array
@@ -56,14 +56,15 @@ class Engine:
         options: Mapping[str, Any] | None = None,
     ) -> None:
         self.executable = _executable(graph, programs, options)
-        if device is not None and device.target != self.executable.target:
-            raise EngineError(f"the graph is compiled for {self.executable.target}, the device is {device.target}", "make the graph with device.target")
+        self._replicas, target = self.executable.replicas, self.executable.target
+        whole = target.with_ipus(target.num_ipus * self._replicas)
+        if device is not None and device.target != whole:
+            raise EngineError(f"the graph is compiled for {whole}, the device is {device.target}", "make the graph with device.target")
         resolved = self.executable.options if isinstance(graph, Graph) else resolve_options({**self.executable.options, **(options or {})})
         self._computes = bool(resolved["debug.compute"])
-        memory = self.executable.memory
-        self._arena = Arena(memory.arena_bytes if self._computes else 0)
-        staging = self._arena.memory[memory.staging : memory.staging + memory.staging_bytes]
-        self._host = Host(self.executable, resolved, staging, self._cycles_so_far)
+        self._arena = Arena(self.executable.memory.arena_bytes if self._computes else 0, self._replicas)
+        threads = int(resolved["engine.threads"]) or _cores()
+        self._host = Host(self.executable, resolved, self._arena.by_replica(), self._cycles_so_far, threads)
         self._reads = {h.name: h for h in self.executable.reads}
         self._writes = {h.name: h for h in self.executable.writes}
         self._print_stream: TextIO | None = None
@@ -71,7 +72,6 @@ class Engine:
         self._image: Image | None = None
         self._counts = np.zeros(len(self.executable.code), np.int64)
         if self._computes:
-            threads = int(resolved["engine.threads"]) or _cores()
             linked = self.executable if resolved["engine.fuseTiles"] else _without_fusion(self.executable)
             self._image = Image(linked, self._arena, threads, interpret=interpreted())
             self._counts = self._image.counts
@@ -85,49 +85,53 @@ class Engine:
         if self._computes:
             self._arena.clear()
             self._arena.write_initial(self.executable.initial, self.executable.initial_bytes)
+            self._arena.write_numbers(self.executable.replica_index)
         self._host.streams.invalidate()
         for rows in self._host.remotes.values():
-            rows.data[:] = 0
+            rows.clear()
 
     def connect_stream(self, handle: str, endpoint: Endpoint, replica: int | None = None) -> None:
         """Connect a stream to a NumPy array, a function of one buffer, or a StreamCallback.
 
         An array holds any number of transfers; each one takes or fills the next, and after the last comes the
-        first again. See ``popcore.program.StreamCallback`` for prefetching.
+        first again. See ``popcore.program.StreamCallback`` for prefetching. Of several replicas, one connection for all of
+        them serves replica 0, then replica 1, and so on at each Copy; ``replica`` says whose it is otherwise.
         """
         self._host.streams.connect(handle, endpoint, replica)
 
     def write_tensor(self, handle: str, values: Any) -> None:
-        """Write a tensor that ``graph.create_host_write`` named.
+        """Write a tensor that ``graph.create_host_write`` named: the same on all replicas, or with a leading dimension of replicas.
 
         Raises:
             UnknownNameError: there is no such handle.
             HostTransferError: shape or element type do not fit; both are named.
         """
         found = self._handle("host write", handle, self._writes)
-        array = as_host_array(f"host write {handle!r} of {found.tensor!r}", found.dtype, found.shape, values)[0]
+        array = as_host_array(f"host write {handle!r} of {found.tensor!r}", found.dtype, found.shape, values, self._replicas)
         image = self._require_image("write_tensor")
         self._host.view(found.dtype, found.shape)[...] = array
         self._finish(image.run_phase(found.phase))
 
     def read_tensor(self, handle: str) -> Array:
-        """A copy of a tensor that ``graph.create_host_read`` named, with its shape."""
+        """A copy of a tensor that ``graph.create_host_read`` named, with its shape; with a leading dimension where there are several replicas."""
         found = self._handle("host read", handle, self._reads)
         image = self._require_image("read_tensor")
         self._finish(image.run_phase(found.phase))
-        return self._host.view(found.dtype, found.shape).copy()
+        values = self._host.view(found.dtype, found.shape).copy()
+        return values if self._replicas > 1 else values[0, ...]
 
     def copy_to_remote_buffer(self, values: Any, handle: str, row: int = 0, replica: int | None = None) -> None:
-        """Write one row of a remote buffer."""
+        """Write one row of a remote buffer, on one replica or on all."""
         rows = self._handle("remote buffer", handle, self._host.remotes)
         flat = np.ravel(values) if isinstance(values, np.ndarray) else values
         array = as_host_array(f"a row of remote buffer {handle!r}", rows.remote.dtype, (rows.remote.elements,), flat)[0]
-        rows.write(0, np.array([row]), array)
+        for each in range(self._replicas) if replica is None else (rows.check_replica(replica),):
+            rows.write(each, np.array([row]), array)
 
     def copy_from_remote_buffer(self, handle: str, row: int = 0, replica: int = 0) -> Array:
         """A copy of one row of a remote buffer."""
         rows = self._handle("remote buffer", handle, self._host.remotes)
-        return np.array(rows.read(0, np.array([row])))
+        return np.array(rows.read(rows.check_replica(replica), np.array([row])))
 
     def set_print_stream(self, stream: TextIO) -> None:
         """Where prints of codelets go; ``sys.stderr`` if not called."""
@@ -189,18 +193,27 @@ class Engine:
             self._finish(outcome)
             if outcome.kind == "halt":
                 return
+            if outcome.kind == "diverged":
+                raise self._parted(outcome.pc)
             if outcome.kind == "yield":
                 self._host.serve(outcome.yield_index)
             pc = outcome.pc
 
+    def _parted(self, pc: int) -> ProgramError:
+        """The error of replicas that disagree at the test of an instruction."""
+        found = next(d for d in self.executable.decisions if d.instruction == pc)
+        at = int(self.executable.code[pc, 1])
+        values = self._arena.by_replica()[:, at : at + found.dtype.nbytes].view(found.dtype.numpy)
+        return parted(found.where, values[:, 0].tolist())
+
     def _finish(self, outcome: Outcome) -> None:
         """Show what was printed, and raise what was raised."""
         if outcome.prints:
-            tiles = self.executable.target.tiles_per_ipu
+            target = self.executable.target
             stream = self._print_stream or sys.stderr
             for record in outcome.prints:
-                ipu, tile = divmod(record.tile, tiles)
-                stream.write(print_line(ipu, tile, record.worker, print_text(self.executable, record)))
+                ipu, tile = divmod(record.tile, target.tiles_per_ipu)
+                stream.write(print_line(record.replica * target.num_ipus + ipu, tile, record.worker, print_text(self.executable, record)))
             if outcome.prints_lost:
                 stream.write(f"[popcore] {outcome.prints_lost:,} more prints of this step had no room\n")
         if outcome.fault is not None:

@@ -25,7 +25,14 @@ def vertex_error(executable: Executable, phase: int, fault: Fault) -> VertexErro
     """The error of a codelet that raised: which vertex, tile, compute set, file and line. Its cause is what was raised."""
     codelet = executable.codelets[fault.codelet]
     vertex = int(executable.vertex_ids[fault.vertex])
-    place = Place(codelet.name, vertex, fault.tile, executable.phase_names[phase], fault.worker if codelet.workers > 1 else None)
+    place = Place(
+        codelet.name,
+        vertex,
+        fault.tile,
+        executable.phase_names[phase],
+        fault.worker if codelet.workers > 1 else None,
+        fault.replica if executable.replicas > 1 else None,
+    )
     if fault.exception is not None:
         if not isinstance(fault.exception, Exception):
             raise fault.exception  # Ctrl-C, or a debugger that was left

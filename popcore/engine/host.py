@@ -8,9 +8,10 @@ from typing import Any, TextIO
 
 import numpy as np
 
+from popcore.engine.collectives import Reduction, perform
 from popcore.errors import EngineError
 from popcore.executable import Executable, Yield
-from popcore.program.printing import print_tensor, stopped
+from popcore.program.printing import print_tensor, stopped, unequal
 from popcore.program.streams import HostStreams, RemoteRows
 from popcore.types import Array, ElementType
 
@@ -20,22 +21,26 @@ class Host:
 
     Args:
         options: Engine options.
-        staging: uint8, the staging area of the arena.
+        memory: uint8[replicas, bytes], of each replica. Its staging area is where the Executable says.
         cycles: Tells the modelled cycles so far.
     """
 
-    def __init__(self, executable: Executable, options: Mapping[str, Any], staging: Array, cycles: Callable[[], int]) -> None:
+    def __init__(self, executable: Executable, options: Mapping[str, Any], memory: Array, cycles: Callable[[], int], threads: int = 1) -> None:
         depth = int(options["exchange.prefetchDepth"]) if options["exchange.enablePrefetch"] else 0
-        self.streams = HostStreams({s.name: s for s in executable.streams}, 1, depth)
-        self.remotes = {r.name: RemoteRows(r) for r in executable.remotes}
+        self.streams = HostStreams({s.name: s for s in executable.streams}, executable.replicas, depth)
+        self.remotes = {r.name: RemoteRows(r, executable.replicas) for r in executable.remotes}
         self.print_tensor_stream: TextIO | None = None
-        self._executable, self._staging, self._cycles = executable, staging, cycles
+        self._executable, self._cycles, self._memory = executable, cycles, memory
+        place = executable.memory
+        self._staging = memory[:, place.staging : place.staging + place.staging_bytes]
+        self._reductions: dict[int, Reduction] = {}
+        self._threads = threads
         self._began: dict[int, int] = {}
 
     def view(self, dtype: ElementType, shape: tuple[int, ...], offset: int = 0) -> Array:
-        """A part of the staging area as an array."""
+        """A part of the staging areas as an array, [replicas, *shape]."""
         nbytes = int(np.prod(shape, dtype=np.int64)) * dtype.nbytes
-        return self._staging[offset : offset + nbytes].view(dtype.numpy).reshape(shape)
+        return self._staging[:, offset : offset + nbytes].view(dtype.numpy).reshape((len(self._staging), *shape))
 
     def serve(self, row: int) -> None:
         """Do what ``executable.yields[row]`` asks. What a callback raises arrives unchanged."""
@@ -47,16 +52,19 @@ class Host:
                 self._remote(request)
             case "print":
                 assert request.dtype is not None
-                (self.print_tensor_stream or sys.stderr).write(print_tensor(request.title, self.view(request.dtype, request.shape)))
+                for replica, values in enumerate(self.view(request.dtype, request.shape)):
+                    shown = print_tensor(request.title, values[...], replica if self._executable.replicas > 1 else None)
+                    (self.print_tensor_stream or sys.stderr).write(shown)
             case "error":
-                shown = None if request.dtype is None else self.view(request.dtype, request.shape).copy()
-                raise stopped(request.title, request.site, shown)
+                raise stopped(request.title, request.site, None if request.dtype is None else self.view(request.dtype, request.shape)[0, ...].copy())
+            case "collective" | "cross_copy" | "equal" | "error_if":
+                self._together(request)
             case "cycles_begin":
                 self._began[row] = self._cycles()
             case "cycles_end":
                 assert request.dtype is not None
                 spent = self._cycles() - self._began.pop(request.index)
-                self.view(request.dtype, request.shape)[:] = spent & 0xFFFFFFFF, (spent >> 32) & 0xFFFFFFFF
+                self.view(request.dtype, request.shape)[...] = spent & 0xFFFFFFFF, (spent >> 32) & 0xFFFFFFFF
             case _:
                 raise EngineError(f"the Executable asks the host for {request.kind!r}, which this version does not know", "compile the graph again")
 
@@ -64,17 +72,45 @@ class Host:
         stream = self._executable.streams[request.index]
         data = self.view(stream.dtype, (stream.elements,))
         if request.kind == "stream_in":
-            self.streams.fill(stream.name, 0, data)
-        else:
-            self.streams.take(stream.name, 0, data)
+            self.streams.fill_all(stream.name, data)
+            return
+        for replica, row in enumerate(data):
+            self.streams.take(stream.name, replica, row)
+
+    def _reduce(self, number: int) -> None:
+        """An all-reduce, where the tensor is."""
+        if number not in self._reductions:
+            call = self._executable.collectives[number]
+            self._reductions[number] = Reduction(call, self._executable.collective_spans[call.span_begin : call.span_end], self._memory, self._threads)
+        self._reductions[number].run()
+
+    def _together(self, request: Yield) -> None:
+        """What all replicas do with each other."""
+        if request.kind == "collective":
+            call = self._executable.collectives[request.index]
+            if call.kind == "all_reduce":
+                self._reduce(request.index)
+                return
+            source, result = self.view(call.dtype, (call.elements,)), self.view(call.dtype, (call.result_elements,), call.result_offset)
+            perform(call, source, result, self._threads)
+            return
+        assert request.dtype is not None
+        values = self.view(request.dtype, request.shape)
+        if request.kind == "cross_copy":
+            values[...] = values[list(request.rows)]
+        elif request.kind == "equal":
+            if (error := unequal(request.title, list(values))) is not None:
+                raise error
+        elif values.any():
+            raise stopped(request.title, request.site)
 
     def _remote(self, request: Yield) -> None:
         rows = self.remotes[self._executable.remotes[request.index].name]
-        which = np.array(request.rows, np.int64)
+        which = np.broadcast_to(np.array(request.rows, np.int64), (len(self._staging), len(request.rows)))
         if request.rows_dtype is not None:
             which = self.view(request.rows_dtype, request.shape[:1], request.rows_at)
-        data = self.view(rows.remote.dtype, request.shape).reshape(-1)
-        if request.kind == "remote_in":
-            data[:] = rows.read(0, which)
-        else:
-            rows.write(0, which, data.copy())
+        for replica, data in enumerate(self.view(rows.remote.dtype, (int(np.prod(request.shape, dtype=np.int64)),))):
+            if request.kind == "remote_in":
+                data[:] = rows.read(replica, which[replica])
+            else:
+                rows.write(replica, which[replica], data.copy())

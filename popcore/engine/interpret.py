@@ -29,7 +29,7 @@ class Interpreter:
     """
 
     def __init__(self, executable: Executable, arena: Arena) -> None:
-        self.memory = arena.memory
+        self.memory, self.address = arena.memory, arena.address
         self.tile_base = np.ascontiguousarray(executable.memory.tile_base, np.int64)
         self.tiles = executable.tiles.tolist()
         self.exception: BaseException | None = None
@@ -69,7 +69,7 @@ class _Driver:
         try:
             for k in range(begin, end):
                 self.tile = owner.tiles[k]
-                base = int(owner.tile_base[self.tile])
+                base = memory - owner.address + int(owner.tile_base[self.tile])
                 for row in range(count):
                     if owner.exception is not None:
                         return 0  # the phase is over

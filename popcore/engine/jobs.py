@@ -34,6 +34,7 @@ class Jobs:
     range_of: Array  # int64[phases]: row of ``ranges``, -1 for a phase that the calling thread does alone
     ranges: Array  # int64[k, threads, 2]
     table: Array  # int64[n, 4]
+    barrier: Array  # bool[k]: the lists of the range have a barrier
 
 
 def expand(begin: Array, end: Array) -> tuple[Array, Array]:
@@ -212,7 +213,7 @@ def plan_jobs(executable: Executable, groups: Array, threads: int) -> Jobs:
     chosen = np.flatnonzero(((costs >= THREAD_COST) & (threads > 1)) | fusable)
     range_of = np.full(len(costs), -1, np.int64)
     if not len(chosen):
-        return Jobs(range_of, np.zeros((0, threads, 2), np.int64), np.zeros((0, status.JOB_WORDS), np.int64))
+        return Jobs(range_of, np.zeros((0, threads, 2), np.int64), np.zeros((0, status.JOB_WORDS), np.int64), np.zeros(0, bool))
     plan = _Plan(executable, groups, chosen, costs[chosen], threads)
     intervals = np.full(len(chosen), threads)
     tile, first = plan.bounds(intervals)
@@ -230,9 +231,8 @@ def plan_jobs(executable: Executable, groups: Array, threads: int) -> Jobs:
     if fused.any():
         intervals, group_cut, batch_cut, fused = _fuse(plan, fused, group_cut, batch_cut)
     keep = fused | (threads > 1)
-    ranges, table = _emit(plan, intervals, group_cut, batch_cut, fused, keep)
     range_of[chosen] = np.where(keep, np.arange(len(chosen)), -1)
-    return Jobs(range_of, ranges, table)
+    return Jobs(range_of, *_emit(plan, intervals, group_cut, batch_cut, fused, keep))
 
 
 def _fuse(plan: _Plan, fused: Array, group_cut: Array, batch_cut: Array) -> tuple[Array, Array, Array, Array]:
@@ -259,8 +259,8 @@ def _fuse(plan: _Plan, fused: Array, group_cut: Array, batch_cut: Array) -> tupl
     return intervals, fine_groups, fine_batches, fused
 
 
-def _emit(plan: _Plan, intervals: Array, group_cut: Array, batch_cut: Array, fused: Array, keep: Array) -> tuple[Array, Array]:
-    """The job table and its ranges, from the cuts."""
+def _emit(plan: _Plan, intervals: Array, group_cut: Array, batch_cut: Array, fused: Array, keep: Array) -> tuple[Array, Array, Array]:
+    """From the cuts: the ranges, the job table, and which ranges have a barrier."""
     threads, parts = plan.threads, []
     both = np.zeros((2, len(keep)), bool)
     for stage, (phase, index, cut, offset) in enumerate(
@@ -276,8 +276,9 @@ def _emit(plan: _Plan, intervals: Array, group_cut: Array, batch_cut: Array, fus
         kind = np.full(len(item), (status.JOB_COPY, status.JOB_BATCH)[stage])
         rows = np.stack((phase[item], number, 2 * np.full(len(item), stage), kind, index[item], begin + offset[item], end + offset[item]), axis=1)
         parts.append(rows[(begin < end) & keep[phase[item]]])
-    waiting = np.flatnonzero(both.all(axis=0) & ~fused & keep)
-    if threads > 1 and len(waiting):
+    divided = both.all(axis=0) & ~fused & keep & (threads > 1)
+    waiting = np.flatnonzero(divided)
+    if len(waiting):
         barrier = np.zeros((len(waiting), threads, 7), np.int64)
         barrier[:, :, 0], barrier[:, :, 1], barrier[:, :, 2], barrier[:, :, 3] = waiting[:, None], np.arange(threads), 1, status.JOB_BARRIER
         parts.append(barrier.reshape(-1, 7))
@@ -286,4 +287,4 @@ def _emit(plan: _Plan, intervals: Array, group_cut: Array, batch_cut: Array, fus
     thread = rows[:, 1] * threads // intervals[rows[:, 0]]
     bounds = np.searchsorted(rows[:, 0] * threads + thread, np.arange(len(keep) * threads + 1))
     ranges = np.stack((bounds[:-1], bounds[1:]), axis=1).reshape(-1, threads, 2)
-    return ranges, np.ascontiguousarray(rows[:, 3:])
+    return ranges, np.ascontiguousarray(rows[:, 3:]), divided

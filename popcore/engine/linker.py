@@ -16,7 +16,7 @@ import numpy as np
 
 from popcore.engine import outcome as result
 from popcore.engine.device import Arena
-from popcore.engine.jobs import plan_jobs
+from popcore.engine.jobs import THREAD_COST, Jobs, phase_costs, plan_jobs
 from popcore.engine.outcome import Outcome
 from popcore.engine.pool import Pool
 from popcore.engine.touch import touched
@@ -90,16 +90,30 @@ def _machine_batches(executable: Executable, rows: Array, drivers: Array, prints
     return batches
 
 
-def _machine_phases(executable: Executable, range_of: Array, printing: Array) -> Array:
+def _machine_phases(executable: Executable, jobs: Jobs, printing: Array, threads: int) -> Array:
     given = executable.phases
     phases = np.zeros((len(given), status.PHASE_WORDS), np.int64)
     phases[:, status.PHASE_COPY_BEGIN : status.PHASE_BATCH_END + 1] = given[:, Phase.COPY_BEGIN : Phase.BATCH_END + 1]
-    phases[:, status.PHASE_COST] = given[:, Phase.WORK]
+    replicas = executable.replicas
+    phases[:, status.PHASE_COST] = given[:, Phase.WORK] * replicas
     before = np.concatenate(([0], np.cumsum(printing)))
     prints = before[np.maximum(given[:, Phase.BATCH_END], given[:, Phase.BATCH_BEGIN])] > before[given[:, Phase.BATCH_BEGIN]]
-    phases[:, status.PHASE_MODE] = status.JOBBED * (range_of >= 0) | status.PRINTING * prints
-    phases[:, status.PHASE_RANGE] = range_of
+    phases[:, status.PHASE_MODE] = status.JOBBED * (jobs.range_of >= 0) | status.PRINTING * prints
+    phases[:, status.PHASE_RANGE] = jobs.range_of
+    jobbed = np.flatnonzero(jobs.range_of >= 0)
+    phases[jobbed, status.PHASE_MODE] |= status.BARRIER * jobs.barrier[jobs.range_of[jobbed]]
+    if replicas > 1:
+        phases[:, status.PHASE_MODE] |= status.REPLICATED
+    if _shares_by_replica(executable, threads):
+        shared = (phase_costs(executable) * replicas >= THREAD_COST) & (threads > 1)
+        phases[:, status.PHASE_MODE] &= ~(status.JOBBED | status.BARRIER)
+        phases[shared, status.PHASE_MODE] |= status.JOBBED | status.SHARED
     return phases
+
+
+def _shares_by_replica(executable: Executable, threads: int) -> bool:
+    """Whether threads do whole replicas: there are enough of them, and no thread waits for another within a phase."""
+    return executable.replicas > 1 and executable.replicas >= threads
 
 
 class Image:
@@ -127,7 +141,8 @@ class Image:
             linked = [(address, True) for address in self._interpreter.addresses]
         else:
             linked = drivers(executable.codelets)
-        forget(executable.codelets, arena.address)
+        for replica in range(executable.replicas):
+            forget(executable.codelets, arena.address + replica * arena.stride)
         addresses, prints = np.array([d for d, _ in linked], np.int64), np.array([p for _, p in linked], np.int64)
         self._make_tables(executable, addresses, prints)
         self._make_context()
@@ -139,8 +154,8 @@ class Image:
         """Everything the context points to."""
         groups, rows = _machine_groups(executable), np.ascontiguousarray(executable.rows, np.int32)
         batches = _machine_batches(executable, rows, drivers, prints)
-        jobs = plan_jobs(executable, groups, self.threads)
-        phases = _machine_phases(executable, jobs.range_of, batches[:, status.BATCH_PRINTS] != 0)
+        jobs = plan_jobs(executable, groups, 1 if _shares_by_replica(executable, self.threads) else self.threads)
+        phases = _machine_phases(executable, jobs, batches[:, status.BATCH_PRINTS] != 0, self.threads)
         self.counts = np.zeros(len(executable.code), np.int64)
         self._aux = np.zeros((self.threads, abi.AUX_WORDS), np.int64)
         self._faults = np.zeros((self.threads, status.FAULT_WORDS), np.int64)
@@ -187,7 +202,8 @@ class Image:
         self._program = (int(context[status.CODE]), int(context[status.COUNTS]))  # addresses
         self._one_program = (int(self._one.ctypes.data), int(self._one_counts.ctypes.data))
         context[status.SYNC] = self._sync.ctypes.data
-        context[status.MEMORY] = self.arena.address
+        context[status.MEMORY], context[status.STRIDE] = self.arena.address, self.arena.stride
+        context[status.REPLICAS] = self.executable.replicas
         context[status.THREADS] = self.threads
         context[status.STACK_DEPTH] = len(self._tables[status.STACK])
         context[status.CLOCK_FUNCTION] = objects.c_function("clock_gettime")
@@ -233,6 +249,8 @@ class Image:
             return Outcome("yield", pc, value)
         if state == status.POLL:
             return Outcome("poll", pc)
+        if state == status.DIVERGED:
+            return Outcome("diverged", pc)
         if state in (status.FAULT, status.PRINTS):
             fault = None
             if state == status.FAULT:

@@ -22,6 +22,7 @@ class PrintRecord(NamedTuple):
     worker: int
     site: int  # of the codelet's ``sites``
     values: tuple[Any, ...]
+    replica: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +40,16 @@ class Fault:
     values: tuple[Any, ...]
     aux: Array  # uint64[32]: a copy of the block the driver left
     exception: BaseException | None = None
+    replica: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """Why the machine came back, and where to go on.
 
-    kind: "halt"; "yield" (do ``yields[yield_index]``); "fault"; "prints" (nothing else happened); "poll" (look at signals).
-    ``prints`` may come with any of the last two kinds; they are in the order tile, vertex, worker from the last to the first, program.
+    kind: "halt"; "yield" (do ``yields[yield_index]``); "fault"; "prints" (nothing else happened); "poll" (look at signals);
+    "diverged" (replicas differ in what the instruction tests).
+    ``prints`` may come with faults and prints; they are in the order replica, tile, vertex, worker from the last to the first, program.
     """
 
     kind: str
@@ -83,16 +86,17 @@ def vertex_at(executable: Executable, batch: int, position: int) -> tuple[int, i
 def fault_of(executable: Executable, blocks: Array, exception: BaseException | None) -> Fault:
     """The first fault of a phase, whichever thread met it. ``blocks``: int64[threads, FAULT_WORDS]; marked as read."""
     valid = np.flatnonzero(blocks[:, status.FAULT_VALID]).tolist()
-    thread = min(valid, key=lambda t: (blocks[t, status.FAULT_BATCH], blocks[t, status.FAULT_POSITION]))
+    thread = min(valid, key=lambda t: (blocks[t, status.FAULT_REPLICA], blocks[t, status.FAULT_BATCH], blocks[t, status.FAULT_POSITION]))
     blocks[:, status.FAULT_VALID] = 0
     batch, position = int(blocks[thread, status.FAULT_BATCH]), int(blocks[thread, status.FAULT_POSITION])
     words = blocks[thread, status.FAULT_AUX : status.FAULT_AUX + abi.AUX_WORDS].copy()
     aux = words.view(np.uint64)
+    replica = int(blocks[thread, status.FAULT_REPLICA])
     vertex, tile = vertex_at(executable, batch, position)
     count = min(int(words[abi.AUX_COUNT]), abi.MAX_VALUES)
     values = decode(int(aux[abi.AUX_TAGS]), aux[abi.AUX_VALUES : abi.AUX_VALUES + count])
     codelet = int(executable.batches[batch, Batch.CODELET])
-    return Fault(batch, codelet, position, vertex, tile, int(words[abi.AUX_WORKER]), thread, int(words[abi.AUX_SITE]), values, aux, exception)
+    return Fault(batch, codelet, position, vertex, tile, int(words[abi.AUX_WORKER]), thread, int(words[abi.AUX_SITE]), values, aux, exception, replica)
 
 
 def prints_of(executable: Executable, buffers: Array, aux: Array) -> tuple[list[PrintRecord], int]:
@@ -109,7 +113,7 @@ def prints_of(executable: Executable, buffers: Array, aux: Array) -> tuple[list[
             record = words[at : at + int(words[at])]
             at += len(record)
             if len(record) == status.MARKER_WORDS:  # the driver that wrote the records before is done
-                found.extend(_record(executable, int(record[2]), each, order) for order, each in enumerate(pending))
+                found.extend(_record(executable, int(record[2]), int(record[3]), each, order) for order, each in enumerate(pending))
                 pending = []
             else:
                 pending.append(record)
@@ -119,7 +123,8 @@ def prints_of(executable: Executable, buffers: Array, aux: Array) -> tuple[list[
     return [record for _, record in sorted(found, key=lambda pair: pair[0])], lost
 
 
-def _record(executable: Executable, batch: int, words: Array, order: int) -> tuple[tuple[int, ...], PrintRecord]:
+def _record(executable: Executable, batch: int, replica: int, words: Array, order: int) -> tuple[tuple[int, ...], PrintRecord]:
     _, position, tile, worker, site, tags = (int(w) for w in words[: abi.RECORD_VALUES])
     vertex, _ = vertex_at(executable, batch, position)
-    return (tile, batch, position, -worker, order), PrintRecord(batch, vertex, tile, worker, site, decode(tags, words[abi.RECORD_VALUES :]))
+    made = PrintRecord(batch, vertex, tile, worker, site, decode(tags, words[abi.RECORD_VALUES :]), replica)
+    return (replica, tile, batch, position, -worker, order), made

@@ -12,10 +12,10 @@ import numpy as np
 from popcore.codelet import Field
 from popcore.engine.jobs import expand
 from popcore.executable.executable import Executable
-from popcore.executable.opcodes import ROW_WORDS, Batch
+from popcore.executable.opcodes import ROW_WORDS, Batch, Phase
 from popcore.types import Array
 
-BATCH_BYTES = 2 << 20  # a batch of less stays in a processor's own cache
+PHASE_BYTES = 4 << 20  # a phase of less stays in a processor's own cache
 TILE_BYTES = (768, 28 << 10)  # below, a tile is over before anything is gained; above, its fields do not stay in the nearest cache
 SPREAD = 1.5  # bytes from a tile's first field to its last over bytes of fields, above which too much is read for nothing
 NOTHING = np.iinfo(np.int64).max
@@ -28,13 +28,23 @@ def touched(executable: Executable) -> Array:
     """
     batches, found = executable.batches, np.zeros((len(executable.batches), 2), np.int64)
     work = batches[:, Batch.WORK]
-    chosen = (work * SPREAD >= TILE_BYTES[0]) & (work <= TILE_BYTES[1]) & (work * batches[:, Batch.TILES_COUNT] >= BATCH_BYTES)
+    chosen = (work * SPREAD >= TILE_BYTES[0]) & (work <= TILE_BYTES[1]) & (_phase_bytes(executable) >= PHASE_BYTES)
     for index in np.unique(batches[chosen, Batch.CODELET]).tolist():
         which = np.flatnonzero(chosen & (batches[:, Batch.CODELET] == index))
         first, last = _spans(executable, batches[which], executable.codelets[index].fields)
         length = last - first
         good = (length >= TILE_BYTES[0]) & (length <= np.minimum(SPREAD * work[which], TILE_BYTES[1]))
         found[which[good]] = np.stack((first[good], length[good]), axis=1)
+    return found
+
+
+def _phase_bytes(executable: Executable) -> Array:
+    """Bytes of fields of the phase of each batch."""
+    batches, phases = executable.batches, executable.phases
+    phase, batch = expand(phases[:, Phase.BATCH_BEGIN], phases[:, Phase.BATCH_END])
+    total = np.bincount(phase, (batches[:, Batch.WORK] * batches[:, Batch.TILES_COUNT])[batch], len(phases))
+    found = np.zeros(len(batches))
+    found[batch] = total[phase]
     return found
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from popcore.errors import ExecutableFileError
 from popcore.executable.executable import Executable
 from popcore.executable.opcodes import ROW_WORDS, Batch, Group, GroupKind, Op, Phase
+from popcore.executable.schedules import ALGORITHMS, KINDS, CollectiveOperator, CommGroupType, result_elements
 from popcore.types import Array, ElementType
 
 _LIMIT = 1 << 48  # bytes: no arena is larger, and sums of three stay within 64 bits
@@ -38,13 +39,14 @@ def _checks(e: Executable) -> list[tuple[str, bool]]:
         ("code", e.code, "int64", 4), ("entries", e.entries, "int64", None), ("switches", e.switches, "int64", 2), ("phases", e.phases, "int64", 6),
         ("groups", e.groups, "int64", 12), ("words", e.words, "uint32", None), ("spans", e.spans, "int64", 3), ("batches", e.batches, "int64", 8),
         ("tiles", e.tiles, "int32", None), ("rows", e.rows, "int32", None), ("vertex_ids", e.vertex_ids, "int32", None), ("initial", e.initial, "int64", 3), ("initial_bytes", e.initial_bytes, "uint8", None),
+        ("replica_index", e.replica_index, "int64", None), ("collective_spans", e.collective_spans, "int64", 2),
         ("tile_base", e.memory.tile_base, "int64", None), ("tile_bytes", e.memory.tile_bytes, "int64", None),
         ("cycles", e.costs.cycles, "int64", 5), ("labels", e.costs.label, "int32", None), ("heads", e.costs.head, "bool", None), ("worker cycles", e.costs.worker_codelet, "int64", 4),
     )  # fmt: skip
     found = [(f"table {name} has the wrong shape or type", _shape(array, kind, columns)) for name, array, kind, columns in tables]
     if not all(fine for _, fine in found):
         return found
-    return [*_check_memory(e), *_check_code(e), *_check_copies(e), *_check_batches(e), *_check_host(e), *_check_costs(e)]
+    return [*_check_memory(e), *_check_code(e), *_check_copies(e), *_check_batches(e), *_check_host(e), *_check_replicas(e), *_check_costs(e)]
 
 
 def _check_memory(e: Executable) -> list[tuple[str, bool]]:
@@ -190,6 +192,38 @@ def _check_host(e: Executable) -> list[tuple[str, bool]]:
         ("a request to the host has no room", all(0 <= room <= e.memory.staging_bytes for room in rooms)),
         ("a row of a remote buffer does not exist", all(0 <= r < e.remotes[y.index].repeats for y in e.yields if y.kind.startswith("remote") for r in y.rows)),
         ("a program uses a stream that is not there", {name for names in e.streams_of for name in names} <= {s.name for s in e.streams}),
+    ]  # fmt: skip
+
+
+def _check_replicas(e: Executable) -> list[tuple[str, bool]]:
+    """Collectives, and what else several replicas have."""
+    calls, room, spans = e.collectives, e.memory.staging_bytes, e.collective_spans
+    small = _within(spans[:, 0], 0, _LIMIT) and _within(spans[:, 1], 0, _LIMIT)
+    senders = [y.rows for y in e.yields if y.kind == "cross_copy"]
+    return [
+        ("there are no replicas", 1 <= e.replicas < _LIMIT and e.replicas * max(e.memory.arena_bytes, 1) < _LIMIT),
+        ("a replica's number lies outside the arena", _within(e.replica_index, 0, e.memory.arena_bytes - 3)),
+        ("a collective does not exist", all(0 <= y.index < len(calls) for y in e.yields if y.kind == "collective")),
+        ("a collective leaves the arena", small and _within(spans.sum(axis=1), 0, e.memory.arena_bytes + 1)),
+        ("a collective has no room", all(
+            c.elements >= 0 and c.elements * c.dtype.nbytes <= room and c.result_offset >= 0 and c.result_offset + c.result_elements * c.dtype.nbytes <= room
+            for c in calls if c.kind != "all_reduce"
+        )),
+        ("a collective does not cover its tensor", small and all(
+            0 <= c.span_begin <= c.span_end <= len(spans) and not (spans[c.span_begin : c.span_end] % c.dtype.nbytes).any()
+            and int(spans[c.span_begin : c.span_end, 1].sum()) == c.elements * c.dtype.nbytes
+            for c in calls if c.kind == "all_reduce"
+        )),
+        ("a collective is of no kind", all(
+            c.kind in KINDS and c.method in ALGORITHMS and c.operator in {o.value for o in CollectiveOperator} and c.group_type in {g.value for g in CommGroupType}
+            for c in calls
+        )),
+        ("a collective has no such groups", all(
+            1 <= c.group_size <= e.replicas and e.replicas % c.group_size == 0 and sorted(c.ring) == list(range(c.group_size)) and c.root in range(c.group_size)
+            and c.result_elements == result_elements(c.kind, c.elements, c.group_size)
+            for c in calls
+        )),
+        ("a replica copies from none", all(len(rows) == e.replicas and all(0 <= r < e.replicas for r in rows) for rows in senders)),
     ]  # fmt: skip
 
 

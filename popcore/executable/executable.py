@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from popcore.codelet import Codelet
 from popcore.target import Target
 from popcore.types import Array, ElementType
@@ -35,6 +37,7 @@ class Stream:
     elements: int  # of one transfer, on each replica
     to_device: bool
     buffering_depth: int = 1
+    broadcast: bool = False  # one transfer serves all replicas; else each has its own
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,9 @@ class Yield:
 
     kind: "stream_in" (fill the staging area from stream ``index``), "stream_out" (take it), "print" (show
     the staging area), "error" (raise ProgramError with it), "remote_in" / "remote_out" (rows of remote buffer
-    ``index`` from / to the staging area), "host_call".
+    ``index`` from / to the staging area). Of several replicas also "collective" (``collectives[index]``), "cross_copy" (the staging area
+    of replica i becomes that of replica ``rows[i]``), "equal" (raise ProgramError unless all hold the same) and "error_if" (raise it
+    if any of them holds something else than zero).
     """
 
     kind: str
@@ -66,6 +71,43 @@ class Yield:
     rows_at: int = -1  # remote: arena byte offset in staging of the row numbers, when a tensor gives them
     rows_dtype: ElementType | None = None
     site: str = ""
+
+
+@dataclass(frozen=True)
+class CollectiveCall:
+    """One collective over replicas: the host does it, see ``Yield``.
+
+    An all-reduce combines the tensor where it is: the runs of bytes that rows ``span_begin`` to ``span_end`` of ``spans`` say, on every
+    replica. Of any other kind the source lies at the start of each staging area, the result at ``result_offset``. ``ring``: the rank
+    at each position of the ring. The last three numbers are of one execution: over all replicas, and cycles of each.
+    """
+
+    name: str
+    kind: str
+    operator: str
+    method: str
+    dtype: ElementType
+    elements: int  # of the source, on each replica
+    result_elements: int
+    result_offset: int
+    group_type: str
+    group_size: int
+    root: int
+    ring: tuple[int, ...]
+    span_begin: int
+    span_end: int
+    steps: int
+    bytes_on_links: int
+    cycles: int
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A test on which replicas have to agree, for messages."""
+
+    instruction: int
+    where: str  # the program and the tensor
+    dtype: ElementType
 
 
 @dataclass(frozen=True)
@@ -129,6 +171,11 @@ class Executable:
     streams_of: tuple[tuple[str, ...], ...]  # for each program the handles of the streams it uses
     costs: Costs
     statistics: dict[str, int] = field(default_factory=dict)  # tiles, vertices, variables, ...: for the profile
+    replicas: int = 1  # that run it at once, each with an arena of its own; the target is that of one
+    replica_index: Array = field(default_factory=lambda: np.zeros(0, np.int64))  # arena bytes of the 4-byte words that hold a replica's number
+    collectives: tuple[CollectiveCall, ...] = ()
+    collective_spans: Array = field(default_factory=lambda: np.zeros((0, 2), np.int64))  # int64[k, 2]: arena byte, bytes
+    decisions: tuple[Decision, ...] = ()  # what BRANCH and SWITCH of several replicas test
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write it to one file, whole or not at all; see ``executable.store``."""

@@ -21,14 +21,30 @@ import numpy as np
 from popcore.codelet import Codelet, Vertex, codelet_of, native_codelet
 from popcore.errors import CodeletError, ElementTypeError, ExecutableFileError, ValueRangeError
 from popcore.executable.check import check_tables
-from popcore.executable.executable import Costs, Executable, Handle, MemoryMap, RemoteBuffer, Stream, Yield
+from popcore.executable.executable import CollectiveCall, Costs, Decision, Executable, Handle, MemoryMap, RemoteBuffer, Stream, Yield
 from popcore.native import fingerprint
 from popcore.target import Target
 from popcore.types import Array, ElementType, as_element_type
 
 FORMAT = "popcore executable"
-VERSION = 1
-_ARRAYS = ("code", "entries", "switches", "phases", "groups", "words", "spans", "batches", "tiles", "rows", "vertex_ids", "initial", "initial_bytes")
+VERSION = 2
+_ARRAYS = (
+    "code",
+    "entries",
+    "switches",
+    "phases",
+    "groups",
+    "words",
+    "spans",
+    "batches",
+    "tiles",
+    "rows",
+    "vertex_ids",
+    "initial",
+    "initial_bytes",
+    "replica_index",
+    "collective_spans",
+)
 _COSTS = ("cycles", "link_bytes", "exchange_bytes", "host_bytes", "remote_bytes", "label", "head", "worker_codelet")
 _MEMORY = ("tile_base", "tile_bytes")
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # entries carry no date, so that equal Executables are equal files
@@ -61,6 +77,9 @@ class _Header(msgspec.Struct, forbid_unknown_fields=True):
     streams_of: tuple[tuple[str, ...], ...]
     labels: tuple[str, ...]
     statistics: dict[str, int]
+    replicas: int
+    collectives: tuple[CollectiveCall, ...]
+    decisions: tuple[Decision, ...]
     digests: dict[str, str]  # blake2b of each array's entry
 
 
@@ -161,6 +180,9 @@ def _header(executable: Executable, digests: dict[str, str]) -> _Header:
         streams_of=executable.streams_of,
         labels=executable.costs.labels,
         statistics=executable.statistics,
+        replicas=executable.replicas,
+        collectives=executable.collectives,
+        decisions=executable.decisions,
         digests=digests,
     )
 
@@ -245,5 +267,8 @@ def _assemble(path: Any, header: _Header, entries: dict[str, Array], codelets: t
         streams_of=header.streams_of,
         costs=Costs(labels=header.labels, **{name: arrays[f"costs.{name}"] for name in _COSTS}),
         statistics=header.statistics,
+        replicas=header.replicas,
+        collectives=header.collectives,
+        decisions=header.decisions,
         **{name: arrays[name] for name in _ARRAYS},
     )

@@ -3,6 +3,7 @@
 from popcore.graph.cloning import CloneMethod
 from popcore.graph.columns import EXTRA, UNCONNECTED, Column
 from popcore.graph.graph import Function, Graph
+from popcore.graph.host import ReplicatedStreamMode
 from popcore.graph.mapping import TileMapping
 from popcore.graph.regions import Regions
 from popcore.graph.tensor import Interval, Tensor, append, concat
@@ -23,6 +24,7 @@ __all__ = [
     "Interval",
     "PopcoreWarning",
     "Regions",
+    "ReplicatedStreamMode",
     "Tensor",
     "TileMapping",
     "Variable",

@@ -42,6 +42,7 @@ class Graph(Storage, HostEnds):
 
     Args:
         target: What it is for; a Device does too.
+        replication_factor: So many copies of the graph run at once, each with its own data. ``graph.target`` is then that of one.
 
     Attributes:
         variables, compute_sets, functions: Lists, each entry's ``id`` its index.
@@ -52,13 +53,18 @@ class Graph(Storage, HostEnds):
         super().__init__()
         if isinstance(replication_factor, bool) or not isinstance(replication_factor, int) or replication_factor < 1:
             raise GraphError(f"replication_factor is {replication_factor!r}", "1 or more")
-        if replication_factor > 1:
-            raise GraphError(f"a graph of {replication_factor} replicas: replication is not available yet in this version", "replication_factor=1")
-        self.target = target.target if isinstance(target, Device) else target
+        whole = target.target if isinstance(target, Device) else target
+        if whole.num_ipus % replication_factor:
+            raise GraphError(
+                f"replication_factor {replication_factor} does not divide the {whole.num_ipus} IPUs of {whole}",
+                f"a divisor of {whole.num_ipus}, or a device of {-(-whole.num_ipus // replication_factor) * replication_factor} IPUs",
+            )
+        self.target = whole.with_ipus(whole.num_ipus // replication_factor)
         self.replication_factor = replication_factor
         self.variables = Variables(self)
         self.compute_sets: list[ComputeSet] = []
         self.functions: list[Function] = []
+        self.replica_indices: list[Tensor] = []
         self.codelets = Codelets()
         self._hidden: dict[Any, Variable] = {}
         self._num_tiles = self.target.num_tiles
@@ -168,7 +174,9 @@ class Graph(Storage, HostEnds):
 
     def add_replication_index_constant(self, name: str = "replication index") -> Tensor:
         """An UNSIGNED_INT scalar: the number of the replica; 0 in a graph of one."""
-        return self.add_constant("unsigned int", (), 0, name=name)
+        made = self.add_constant("unsigned int", (), 0, name=name)
+        self.replica_indices.append(made)
+        return made
 
     def create_virtual_graph(self, tiles: int | Sequence[int], upper: int | None = None) -> Graph:
         """This graph seen through some of its tiles: the first ``n``, those from ``lower`` to ``upper``, or a list. Shares everything else."""

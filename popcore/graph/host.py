@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from typing import Any
 
 from popcore.debug import Site, user_site
@@ -9,6 +10,13 @@ from popcore.errors import GraphError, ValueRangeError
 from popcore.executable.executable import RemoteBuffer, Stream
 from popcore.graph.tensor import Tensor
 from popcore.types import DTypeLike, as_element_type
+
+
+class ReplicatedStreamMode(enum.Enum):
+    """What a stream to a replicated graph brings to each replica."""
+
+    REPLICATE = "replicate"  # each has transfers of its own
+    BROADCAST = "broadcast"  # one transfer is for all of them
 
 
 class HostEnds:
@@ -21,9 +29,17 @@ class HostEnds:
         self.remotes: dict[str, RemoteBuffer] = {}
         self._handle_sites: dict[tuple[str, str], Site] = {}
 
-    def add_host_to_device_fifo(self, handle: str, dtype: DTypeLike, num_elements: int, *, buffering_depth: int = 1) -> Stream:
+    def add_host_to_device_fifo(
+        self,
+        handle: str,
+        dtype: DTypeLike,
+        num_elements: int,
+        mode: ReplicatedStreamMode = ReplicatedStreamMode.REPLICATE,
+        *,
+        buffering_depth: int = 1,
+    ) -> Stream:
         """A stream of ``num_elements`` per Copy, from the host; ``engine.connect_stream(handle, ...)`` feeds it."""
-        return self._add_fifo(handle, dtype, num_elements, True, buffering_depth)
+        return self._add_fifo(handle, dtype, num_elements, True, buffering_depth, ReplicatedStreamMode(mode) is ReplicatedStreamMode.BROADCAST)
 
     def add_device_to_host_fifo(self, handle: str, dtype: DTypeLike, num_elements: int, *, buffering_depth: int = 1) -> Stream:
         """A stream of ``num_elements`` per Copy, to the host."""
@@ -56,10 +72,9 @@ class HostEnds:
         self.remotes[handle] = made
         return made
 
-    def _add_fifo(self, handle: str, dtype: DTypeLike, elements: int, to_device: bool, depth: int) -> Stream:
-        made = Stream(
-            handle, as_element_type(dtype), _count(elements, f"elements of stream {handle!r}"), to_device, _count(depth, f"buffering_depth of {handle!r}")
-        )
+    def _add_fifo(self, handle: str, dtype: DTypeLike, elements: int, to_device: bool, depth: int, broadcast: bool = False) -> Stream:
+        elements, depth = _count(elements, f"elements of stream {handle!r}"), _count(depth, f"buffering_depth of {handle!r}")
+        made = Stream(handle, as_element_type(dtype), elements, to_device, depth, broadcast)
         self._take("stream", handle)
         self.streams[handle] = made
         return made

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from popcore.executable import KINDS, Executable
+from popcore.executable.opcodes import Op
 from popcore.target import Target
 from popcore.types import Array
 
@@ -45,6 +46,22 @@ class BytesMoved:
 
 
 @dataclass(frozen=True)
+class CollectiveProfile:
+    """One collective over replicas. Steps, bytes and cycles are of one execution; cycles are of each replica, all run in step."""
+
+    name: str
+    kind: str  # "all_reduce", "reduce_scatter", "all_gather", "all_to_all" or "broadcast"
+    operator: str
+    method: str
+    replicas: int  # of a group
+    groups: int
+    executions: int
+    steps: int
+    bytes_on_links_per_replica: int  # that one sends to others, the mean over all
+    cycles: int
+
+
+@dataclass(frozen=True)
 class TileMemory:
     """Bytes of each tile, int64[tiles], by category; estimates except for variables and exchange buffers."""
 
@@ -58,9 +75,13 @@ class TileMemory:
 
 @dataclass(frozen=True)
 class Profile:
-    """Modelled cycles of everything an engine has run so far. Wall time stands apart and is the emulator's own."""
+    """Modelled cycles of everything an engine has run so far. Wall time stands apart and is the emulator's own.
 
-    target: Target
+    Of several replicas, cycles, bytes and memory are those of each: all run in step.
+    """
+
+    target: Target  # of one replica
+    replicas: int
     options: Mapping[str, Any]
     versions: Mapping[str, str]
     total_cycles: int
@@ -68,6 +89,7 @@ class Profile:
     device_seconds: float  # total_cycles by the target's clock
     steps: tuple[StepProfile, ...]
     codelets: Mapping[str, CodeletProfile]
+    collectives: tuple[CollectiveProfile, ...]
     bytes: BytesMoved
     memory: TileMemory
     statistics: Mapping[str, int]
@@ -95,6 +117,7 @@ def make_profile(executable: Executable, counts: Array, runs: int, wall_seconds:
     total = int(spent.sum())
     return Profile(
         target=executable.target,
+        replicas=executable.replicas,
         options=dict(executable.options),
         versions=_versions(),
         total_cycles=total,
@@ -102,6 +125,7 @@ def make_profile(executable: Executable, counts: Array, runs: int, wall_seconds:
         device_seconds=total / executable.target.clock_hz,
         steps=_steps(executable, counts, spent),
         codelets=_codelets(executable, counts),
+        collectives=_collectives(executable, counts),
         bytes=BytesMoved(*(int((column * counts).sum()) for column in (costs.exchange_bytes, costs.link_bytes, costs.host_bytes, costs.remote_bytes))),
         memory=TileMemory(executable.memory.by_category),
         statistics=dict(executable.statistics),
@@ -134,6 +158,27 @@ def _codelets(executable: Executable, counts: Array) -> dict[str, CodeletProfile
         vertices = int((batches[batches[:, 0] == number, 2] * batches[batches[:, 0] == number, 4]).sum())
         found[codelet.name] = CodeletProfile(codelet.name, vertices, int((executed * mine[:, 2]).sum()), int((executed * mine[:, 3]).sum()))
     return found
+
+
+def _collectives(executable: Executable, counts: Array) -> tuple[CollectiveProfile, ...]:
+    served = [request.index if request.kind == "collective" else -1 for request in executable.yields]
+    yields = executable.code[:, 0] == Op.YIELD
+    index = np.where(yields, np.array([*served, -1], np.int64)[np.where(yields, executable.code[:, 1], -1)], -1)
+    return tuple(
+        CollectiveProfile(
+            name=call.name,
+            kind=call.kind,
+            operator=call.operator,
+            method=call.method,
+            replicas=call.group_size,
+            groups=executable.replicas // call.group_size,
+            executions=int(counts[index == number].sum()),
+            steps=call.steps,
+            bytes_on_links_per_replica=-(-call.bytes_on_links // executable.replicas),
+            cycles=call.cycles,
+        )
+        for number, call in enumerate(executable.collectives)
+    )
 
 
 def _versions() -> dict[str, str]:

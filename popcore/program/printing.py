@@ -55,6 +55,24 @@ def stopped(message: str, site: str, values: Array | None = None) -> ProgramErro
     return ProgramError(f"the program stopped itself at {site}: {message or 'no message'}{shown}", "look at what leads to that line", values=values)
 
 
+def parted(where: str, values: Sequence[Any]) -> ProgramError:
+    """The error where a scalar that decides where the program goes is not the same on all replicas. ``values``: one of each."""
+    other = [replica for replica, value in enumerate(values) if value != values[0]]
+    shown = ", ".join(f"{values[replica]!r} on replica {replica}" for replica in (0, *other[:4]))
+    more = f" and {len(other) - 4} more" if len(other) > 4 else ""
+    return ProgramError(
+        f"replicas would part ways at {where}: it is {shown}{more}", "make it equal on all replicas, as an all-reduce does", values=tuple(values)
+    )
+
+
+def unequal(where: str, values: Sequence[Array]) -> ProgramError | None:
+    """The error where a promise that all replicas hold the same does not hold; None where it does."""
+    other = [replica for replica, value in enumerate(values) if value.tobytes() != values[0].tobytes()]
+    if not other:
+        return None
+    return ProgramError(f"{where}: replica{'s' * (len(other) > 1)} {str(other[:8])[1:-1]} and replica 0", "make it equal on all replicas first")
+
+
 @dataclass(frozen=True)
 class Place:
     """A vertex as messages name it."""
@@ -64,12 +82,14 @@ class Place:
     tile: int
     compute_set: str
     worker: int | None = None  # of a MultiVertex
+    replica: int | None = None  # where there are several
 
 
 def vertex_fault(place: Place, cause: BaseException, file: str, line: int, values: Sequence[Any] = ()) -> VertexError:
     """The error of a codelet that raised ``cause`` at a line of the user's file, with the run-time values of its message."""
     text = str(cause)
     worker = "" if place.worker is None else f", worker {place.worker}"
+    worker += "" if place.replica is None else f", replica {place.replica}"
     error = VertexError(
         f"codelet {place.codelet} (vertex {place.vertex} on tile {place.tile}{worker}, compute set {place.compute_set!r})\n"
         f"  raised {type(cause).__name__}{': ' if text else ''}{text}\n"

@@ -150,6 +150,8 @@ class HostStreams:
             raise unknown_handle("stream", handle, self._streams)
         if replica is not None and replica not in range(self._replicas):
             raise StreamError(f"stream {handle!r} is connected for replica {replica!r} of {self._replicas}", f"0 to {self._replicas - 1}")
+        if replica is not None and stream.broadcast and self._replicas > 1:
+            raise StreamError(f"stream {handle!r} is broadcast, and is connected for replica {replica} only", "leave out the replica: one transfer is for all")
         connection = self._connection(stream, endpoint)
         for each in range(self._replicas) if replica is None else (replica,):
             old = self._connected.get((handle, each))
@@ -175,6 +177,15 @@ class HostStreams:
         for handle in handles:
             for replica in range(self._replicas):
                 self._of(handle, replica)
+
+    def fill_all(self, handle: str, out: Array) -> None:
+        """One transfer to each replica: fill the rows of ``out``, [replicas, elements]. Of a broadcast stream all get the same one."""
+        if self._streams[handle].broadcast:
+            self.fill(handle, 0, out[0])
+            out[1:] = out[0]
+            return
+        for replica, row in enumerate(out):
+            self.fill(handle, replica, row)
 
     def fill(self, handle: str, replica: int, out: Array) -> None:
         """One transfer to the device: fill ``out``, a 1-D array of the stream's elements.
@@ -222,8 +233,18 @@ class RemoteRows:
     """The rows of one remote buffer, on every replica; zero at first."""
 
     def __init__(self, remote: RemoteBuffer, replicas: int = 1) -> None:
-        self.remote = remote
-        self.data = np.zeros((replicas, remote.repeats, remote.elements), remote.dtype.numpy)
+        self.remote, self.replicas = remote, replicas
+        self.clear()
+
+    def clear(self) -> None:
+        """Zero everywhere. Costs nothing until a row is written: memory that is asked for zeroed has no pages yet."""
+        self.data = np.zeros((self.replicas, self.remote.repeats, self.remote.elements), self.remote.dtype.numpy)
+
+    def check_replica(self, replica: int) -> int:
+        """``replica``. Raises: EngineError: there is no such one."""
+        if replica not in range(self.replicas):
+            raise EngineError(f"replica {replica!r} of remote buffer {self.remote.name!r}: the graph has {self.replicas}", f"0 to {self.replicas - 1}")
+        return replica
 
     def check_rows(self, rows: Array) -> Array:
         """``rows`` as int64.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from popcore.graph.tensor import Tensor
+from popcore.program.collectives import Collective
 from popcore.program.copies import Copy
 from popcore.program.nodes import (
     Abort,
@@ -85,6 +86,9 @@ def _what(program: Program) -> str:
             return f"Execute {program.compute_set.name!r}"
         case Copy():
             return f"Copy {_end(program, program.src)} -> {_end(program, program.dst)}"
+        case Collective():
+            group = f"groups of {program.group_size} {program.group.type.value}" if program.group.type.value != "all" else "all replicas"
+            return f"{program.kind} {program.operator.value} {program.method} {_tensor(program.src)} -> {_tensor(program.dst)} over {group}"
         case CrossReplicaCopy():
             return f"CrossReplicaCopy {_tensor(program.src)} -> {_tensor(program.dst)} from replicas {list(program.senders)}"
         case Repeat():

@@ -8,10 +8,10 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from popcore.codelet import Codelet
-from popcore.errors import ControlProgramError, EngineError, ProgramError
+from popcore.errors import ControlProgramError, EngineError
 from popcore.graph import Graph, Tensor
 from popcore.program import checks
+from popcore.program.collectives import Collective
 from popcore.program.copies import Copy
 from popcore.program.nodes import (
     Abort,
@@ -32,11 +32,12 @@ from popcore.program.nodes import (
     Sync,
     WriteUndef,
 )
-from popcore.program.printing import print_tensor, stopped
+from popcore.program.printing import parted, print_tensor, stopped, unequal
 from popcore.program.streams import Endpoint, HostStreams, RemoteRows, as_host_array, unknown_handle
 from popcore.program.walk import body_of, check_acyclic, streams_used, walk
 from popcore.reference.memory import Memory
-from popcore.reference.vertices import BoundComputeSet, Runner
+from popcore.reference.rings import exchange_rows
+from popcore.reference.vertices import BoundComputeSet, runners_of
 from popcore.types import Array
 
 
@@ -71,10 +72,11 @@ class ReferenceEngine:
         # What may still be added to is taken as it is now.
         self._sequences = {n: tuple(n.programs) for n in nodes if isinstance(n, Sequence)}
         self._switches = {n: dict(n.cases) for n in nodes if isinstance(n, Switch)}
-        runners: dict[Codelet, Runner] = {}
         per_ipu = graph.target.tiles_per_ipu
         used = {n.compute_set.id: n.compute_set for n in nodes if isinstance(n, Execute)}
-        self._compute_sets = {number: BoundComputeSet(each, per_ipu, runners) for number, each in used.items()}
+        runners = runners_of(codelet for each in used.values() for codelet in each.groups)
+        ipus = graph.target.num_ipus
+        self._compute_sets = {number: BoundComputeSet(each, per_ipu, ipus, runners) for number, each in used.items()}
         self._streams_used = [streams_used(p) for p in self._programs]
         wanted = {"exchange.enablePrefetch": True, "exchange.prefetchDepth": 1, **(options or {})}
         self._streams = HostStreams(graph.streams, self._replicas, int(wanted["exchange.prefetchDepth"]) if wanted["exchange.enablePrefetch"] else 0)
@@ -90,7 +92,7 @@ class ReferenceEngine:
         self._memory.load()
         self._streams.invalidate()
         for rows in self._remotes.values():
-            rows.data[:] = 0
+            rows.clear()
 
     def connect_stream(self, handle: str, endpoint: Endpoint, replica: int | None = None) -> None:
         """See ``HostStreams.connect``."""
@@ -111,13 +113,13 @@ class ReferenceEngine:
         rows = self._named("remote buffer", handle, self._remotes)
         flat = np.ravel(values) if isinstance(values, np.ndarray) else values
         array = as_host_array(f"a row of remote buffer {handle!r}", rows.remote.dtype, (rows.remote.elements,), flat)[0]
-        for each in range(self._replicas) if replica is None else (replica,):
+        for each in range(self._replicas) if replica is None else (rows.check_replica(replica),):
             rows.write(each, np.array([row]), array)
 
     def copy_from_remote_buffer(self, handle: str, row: int = 0, replica: int = 0) -> Array:
         """A copy of one row of a remote buffer."""
         rows = self._named("remote buffer", handle, self._remotes)
-        read: Array = rows.read(replica, np.array([row]))
+        read: Array = rows.read(rows.check_replica(replica), np.array([row]))
         return read
 
     def set_print_stream(self, stream: TextIO) -> None:
@@ -192,10 +194,7 @@ class ReferenceEngine:
         """The value of a scalar that decides where the program goes: the same on every replica."""
         values = self._memory.read_tensor(scalar).tolist()
         if any(value != values[0] for value in values):
-            raise ProgramError(
-                f"replicas would part ways at {program!r}: {checks.describe(scalar)} is {values[:8]} on them",
-                "make it equal on all replicas, as an all-reduce does",
-            )
+            raise parted(f"{program!r} by {checks.describe(scalar)}", values)
         return int(values[0])
 
     def _truth(self, predicate: Tensor, program: Program) -> bool:
@@ -207,6 +206,8 @@ class ReferenceEngine:
                 self._execute(program)
             case Copy():
                 self._copy(program)
+            case Collective():
+                self._memory.write_tensor(program.dst, self._collective(program))
             case CrossReplicaCopy():
                 values = self._memory.read_tensor(program.src)
                 self._memory.write_tensor(program.dst, values[list(program.senders)])
@@ -224,12 +225,22 @@ class ReferenceEngine:
                     raise stopped(program.message, str(program.site))
             case AssumeEqualAcrossReplicas():
                 values = self._memory.read_tensor(program.tensor)
-                if any(each.tobytes() != values[0].tobytes() for each in values):
-                    raise ProgramError(f"{program!r}: replicas differ in {checks.describe(program.tensor)}", "make it equal on all replicas first")
+                if (error := unequal(f"{program!r}: in {checks.describe(program.tensor)} differ", list(values))) is not None:
+                    raise error
             case Sync() | WriteUndef():
                 pass  # no data changes; what WriteUndef leaves is undefined, so anything may stay
             case _:
                 raise ControlProgramError(f"{program!r} is of a kind that no engine runs", "use the programs of popcore.program")
+
+    def _collective(self, program: Collective) -> Array:
+        """What every replica gets, [replicas, elements]."""
+        values = self._memory.read_tensor(program.src).reshape((self._replicas, -1))
+        result = np.zeros((self._replicas, program.dst.num_elements), values.dtype)
+        for members in program.members():
+            rows = exchange_rows(program.kind, [values[m] for m in members], program.ring(), program.method, program.operator, program.root)
+            for member, row in zip(members, rows, strict=True):
+                result[member, : row.size] = row
+        return result
 
     def _execute(self, program: Execute) -> None:
         prints: list[str] = []
@@ -246,8 +257,7 @@ class ReferenceEngine:
                 memory.write_tensor(copy.target, memory.read_tensor(copy.source))
             case "stream_in":
                 values = np.empty((self._replicas, copy.stream.elements), copy.stream.dtype.numpy)
-                for replica in range(self._replicas):
-                    self._streams.fill(copy.stream.name, replica, values[replica])
+                self._streams.fill_all(copy.stream.name, values)
                 memory.write_tensor(copy.target, values)
             case "stream_out":
                 values = memory.read_tensor(copy.source).reshape((self._replicas, copy.stream.elements))

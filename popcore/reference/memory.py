@@ -19,6 +19,7 @@ class Memory:
     def __init__(self, graph: Graph, replicas: int) -> None:
         self.replicas = replicas
         self._initial = [(v.id, v.dtype, v.numel, v.initial, v.has_initial) for v in graph.variables]
+        self._numbered = [t.variable.id for t in graph.replica_indices if t.variable is not None]
         self.arrays: dict[int, Array] = {}
         self.load()
 
@@ -30,6 +31,8 @@ class Memory:
                 given = slice(None) if has_initial is None else has_initial
                 array[:, given] = initial[given]
             self.arrays[number] = array
+        for number in self._numbered:
+            self.arrays[number][:, 0] = np.arange(self.replicas)
 
     def read(self, regions: Regions, dtype: ElementType) -> Array:
         """A copy of the elements in ``regions``, ``[replicas, elements]``, seen as ``dtype``."""

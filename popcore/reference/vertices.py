@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -63,12 +63,12 @@ class BoundComputeSet:
         RaceError: two vertices meet in an element, and one of them writes it.
     """
 
-    def __init__(self, compute_set: ComputeSet, tiles_per_ipu: int, codelets: dict[Codelet, Runner]) -> None:
-        self.name, self._tiles_per_ipu = compute_set.name, tiles_per_ipu
+    def __init__(self, compute_set: ComputeSet, tiles_per_ipu: int, ipus: int, codelets: Mapping[Codelet, Runner]) -> None:
+        self.name, self._tiles_per_ipu, self._ipus = compute_set.name, tiles_per_ipu, ipus
+        self._replica = 0  # that runs
+        self._replicas = compute_set.graph.replication_factor
         vertices: list[BoundVertex] = []
         for codelet, group in compute_set.groups.items():
-            if codelet not in codelets:
-                codelets[codelet] = _Compiled(codelet) if isinstance(codelet, NativeCodelet) else _Interpreted(codelet)
             vertices += _bind(codelets[codelet], group)
         self._vertices = sorted(vertices, key=lambda v: v.tile)
         check_races(compute_set, [(v.label, [(f.field, f.pieces) for f in v.fields.values()]) for v in self._vertices])
@@ -78,20 +78,25 @@ class BoundComputeSet:
 
         Raises: VertexError: one raised; the memory is then as it was.
         """
-        written: list[tuple[BoundField, list[Array]]] = []
-        for vertex in self._vertices:
-            values = {name: bound.read(memory) for name, bound in vertex.fields.items()}
-            for replica in range(memory.replicas):
-                arrays = {name: bound.of_replica(values[name], replica) for name, bound in vertex.fields.items()}
+        read = [{name: bound.read(memory) for name, bound in vertex.fields.items()} for vertex in self._vertices]
+        for self._replica in range(memory.replicas):
+            for vertex, values in zip(self._vertices, read, strict=True):
+                arrays = {name: bound.of_replica(values[name], self._replica) for name, bound in vertex.fields.items()}
                 vertex.runner.run(self, vertex, arrays, prints)
-            written += [(bound, values[name]) for name, bound in vertex.fields.items() if bound.field.writes]
-        for bound, pieces in written:
-            for piece, array in zip(bound.pieces, pieces, strict=True):
-                memory.write(piece, bound.field.dtype, array)
+        for vertex, values in zip(self._vertices, read, strict=True):
+            for name, bound in vertex.fields.items():
+                for piece, array in zip(bound.pieces, values[name] if bound.field.writes else (), strict=bound.field.writes):
+                    memory.write(piece, bound.field.dtype, array)
+
+    @property
+    def replica(self) -> int | None:
+        """The replica that runs, where there are several."""
+        return self._replica if self._replicas > 1 else None
 
     def place(self, tile: int) -> tuple[int, int]:
-        """IPU, and tile within it."""
-        return divmod(tile, self._tiles_per_ipu)
+        """IPU, counted over all replicas, and tile within it."""
+        ipu, within = divmod(tile, self._tiles_per_ipu)
+        return self._replica * self._ipus + ipu, within
 
 
 class Runner(Protocol):
@@ -129,8 +134,18 @@ class _Compiled:
         fault, lines = self._caller.run([arrays[f.name] for f in vertex.codelet.fields], vertex.tile)
         prints += [print_line(*owner.place(vertex.tile), worker, text) for worker, text in lines]
         if fault is not None:
-            place = Place(vertex.codelet.name, vertex.index, vertex.tile, owner.name, fault.worker if vertex.codelet.workers > 1 else None)
+            place = Place(vertex.codelet.name, vertex.index, vertex.tile, owner.name, fault.worker if vertex.codelet.workers > 1 else None, owner.replica)
             raise native_fault(place, fault, vertex.codelet.site)
+
+
+def runners_of(codelets: Iterable[Codelet]) -> dict[Codelet, Runner]:
+    """What runs each codelet. Those in C++ are compiled together, since they may share variables outside of vertices."""
+    every = list(dict.fromkeys(codelets))
+    if compiled := [c.native for c in every if isinstance(c, NativeCodelet)]:
+        from popcore.bindings.unit import compile_all  # most graphs have none
+
+        compile_all(compiled)
+    return {c: _Compiled(c) if isinstance(c, NativeCodelet) else _Interpreted(c) for c in every}
 
 
 class _Context:
@@ -141,7 +156,9 @@ class _Context:
 
     def fail(self, site: int, values: Sequence[Any]) -> Any:
         vertex, found = self._vertex, self._sites[site]
-        place = Place(vertex.codelet.name, vertex.index, vertex.tile, self._owner.name, self._worker if vertex.codelet.workers > 1 else None)
+        place = Place(
+            vertex.codelet.name, vertex.index, vertex.tile, self._owner.name, self._worker if vertex.codelet.workers > 1 else None, self._owner.replica
+        )
         raise vertex_fault(place, site_exception(found, values), found.file, found.line, values)
 
     def print(self, site: int, values: Sequence[Any]) -> None:
@@ -153,8 +170,7 @@ def _bind(runner: Runner, group: VertexGroup) -> list[BoundVertex]:
     tiles = group.tile
     fields = {name: _bind_field(group, name, column) for name, column in group.columns.items()}
     return [
-        BoundVertex(group.codelet, index, int(tiles[index]), runner, {name: bound[index] for name, bound in fields.items()})
-        for index in range(group.count)
+        BoundVertex(group.codelet, index, int(tiles[index]), runner, {name: bound[index] for name, bound in fields.items()}) for index in range(group.count)
     ]
 
 

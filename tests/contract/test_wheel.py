@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-KEPT = {".py", ".typed", ".h", ".hpp"}
+KEPT = {".py", ".typed", ".h", ".hpp", ""}  # some headers have no suffix
 PLACES = {"popcore": "popcore", "kernels": "popcore/kernels", "bindings": "popcore/bindings"}
 
 

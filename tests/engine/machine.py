@@ -4,14 +4,22 @@ import dataclasses
 
 import numpy as np
 
+from popcore.codelet import Field
 from popcore.engine import linker
 from popcore.engine.device import Arena
 from popcore.executable.executable import Costs, Executable, MemoryMap
 from popcore.executable.opcodes import Op
 from popcore.kernels import abi, native, objects
 from popcore.kernels.native import load32, load64, store32, store64
+from popcore.types import INT
 
 TILE_BYTES = 4096
+
+
+class Named(str):
+    """A codelet that is only a name and its fields."""
+
+    fields = (Field("x", "inout", "vector", INT),)
 
 
 def increment(memory, tile_base, tiles, begin, end, rows, count, aux):
@@ -62,7 +70,7 @@ def use_drivers(monkeypatch):
         (address,) = objects.load(cache, symbol, (symbol,), lambda: native.compile_object({symbol: function}))
         return address, codelet == "say"
 
-    monkeypatch.setattr(linker, "_driver", driver)
+    monkeypatch.setattr(linker, "drivers", lambda codelets: [driver(codelet) for codelet in codelets])
 
 
 def table(rows, width):
@@ -80,7 +88,7 @@ def executable(code, *, phases=(), groups=(), words=(), spans=(), batches=(), ti
         "target": None, "options": {}, "code": code, "entries": np.zeros(1, np.int64), "switches": table([], 2), "loop_slots": 4, "call_depth": 4,
         "phases": fill(phases, 6), "groups": fill(groups, 12), "words": np.array(words, np.uint32).ravel(), "spans": table(spans, 3),
         "batches": fill(batches, 8), "tiles": np.array(tiles, np.int32), "rows": np.array(rows, np.int32).ravel(), "vertex_ids": np.zeros(0, np.int32), "phase_names": (),
-        "codelets": ("increment", "say"), "memory": memory, "initial": table([], 3), "initial_bytes": np.zeros(0, np.uint8), "reads": (), "writes": (),
+        "codelets": (Named("increment"), Named("say")), "memory": memory, "initial": table([], 3), "initial_bytes": np.zeros(0, np.uint8), "reads": (), "writes": (),
         "streams": (), "streams_of": (), "remotes": (), "yields": (), "costs": costs,
     }  # fmt: skip
     return Executable(**(made | other))

@@ -16,6 +16,7 @@ from popcore.engine import device, jobs, linker
 from popcore.engine.device import Arena
 from popcore.errors import EngineError
 from popcore.executable.opcodes import Op, PhaseFlag
+from popcore.kernels import status
 from tests.engine.machine import HALT, TILE_BYTES, executable, finish, image, use_drivers
 
 WORDS = TILE_BYTES // 4
@@ -58,7 +59,7 @@ def test_prints_come_by_tile_and_vertex_and_lost_ones_are_counted(monkeypatch):
         assert len(linked.run(outcome.pc).prints) == 8
         assert linked.run(2).kind == "halt"
         linked.close()
-    monkeypatch.setattr(linker, "PRINT_WORDS", 24)
+    monkeypatch.setattr(linker, "PRINT_WORDS", 25)
     linked, _ = image(made)
     outcome = linked.run(0)
     assert (len(outcome.prints), outcome.prints_lost) == (3, 5)
@@ -105,6 +106,45 @@ def test_any_number_of_threads_gives_the_same_memory(seed, monkeypatch):
         linked.close()
     for other in seen[1:]:
         np.testing.assert_array_equal(other, seen[0])
+
+
+def counting_program(rounds):
+    """Each round copies every tile's counter to its neighbour and counts; what was copied says how far the neighbour was."""
+    tiles = 8
+    words = [(t * WORDS, (t - 1) % tiles * WORDS + 64) for t in range(1, tiles)] + [(0, (tiles - 1) * WORDS + 64)]
+    words.sort(key=lambda pair: pair[1])
+    code = [(Op.REPEAT, 0, rounds, 4), (Op.RUN, 0), (Op.RUN, 1), (Op.END, 0, 1), HALT]
+    phases = [(0, 1, 0, 1, 1 << 20), (0, 0, 1, 2, 1 << 20)]
+    return executable(code, phases=phases, groups=[(0, 0, tiles, 1)], words=words, batches=[(0, 0, tiles, 0, 1), (0, 0, tiles, 2, 1)],
+                      tiles=range(tiles), rows=[0, 1, 128, 1], tiles_count=tiles)  # fmt: skip
+
+
+def check_counts(memory, rounds):
+    counts = memory.reshape(-1, WORDS)[:8, [0, 32, 64]] - 100
+    assert counts.tolist() == [[rounds, rounds, rounds - 1]] * 8
+
+
+@pytest.mark.parametrize("threads", [2, 3, 5])
+def test_each_segment_is_done_once_whoever_does_it(threads, monkeypatch):
+    monkeypatch.setattr(jobs, "THREAD_COST", 0)
+    linked, memory = image(counting_program(20_000), threads)
+    memory[:] = 100  # 99 would be a fault
+    for times in range(1, 4):
+        finish(linked)
+        check_counts(memory, 20_000 * times)
+    linked.close()
+
+
+def test_a_worker_that_never_comes_is_not_waited_for(monkeypatch):
+    monkeypatch.setattr(jobs, "THREAD_COST", 0)
+    linked, memory = image(counting_program(100), 4)
+    memory[:] = 100
+    lines = linked._sync[status.SYNC_THREADS :]
+    lines[status.THREAD_AWAKE : 4 * status.LINE_WORDS : status.LINE_WORDS] = 1  # they are not even there
+    began = time.perf_counter()
+    finish(linked)
+    assert time.perf_counter() - began < 0.5
+    check_counts(memory, 100)
 
 
 def test_a_fused_phase_runs_an_intervals_copies_before_its_vertices(monkeypatch):
@@ -218,8 +258,7 @@ def test_control_c_ends_an_endless_program():
     script = (
         "import sys; from tests.engine.machine import *\n"
         "linked, _ = image(executable([(Op.JUMP, 0)], codelets=()))\n"
-        "print('ready', flush=True)\n"
-        "try:\n    finish(linked)\nexcept KeyboardInterrupt:\n    sys.exit(7)\n"
+        "try:\n    print('ready', flush=True)\n    finish(linked)\nexcept KeyboardInterrupt:\n    sys.exit(7)\n"
     )
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as child:
         child.stdout.readline()

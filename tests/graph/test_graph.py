@@ -63,9 +63,10 @@ def test_functions_keep_their_program():
     assert (f.program, f.name, graph.functions) == ("a program", "f", [f])
 
 
-def test_replication_is_refused_for_now():
-    with pytest.raises(errors.GraphError, match="replication is not available yet"):
-        Graph(pc.Device("POD64").target, replication_factor=64)
+def test_the_target_of_a_replicated_graph_is_that_of_one_replica():
+    assert Graph(pc.Device("POD64").target, replication_factor=32).target == pc.Device("POD64", num_ipus=2).target
+    with pytest.raises(errors.GraphError, match=r"(?s)replication_factor 7 does not divide the 64 IPUs.*70 IPUs"):
+        Graph(pc.Device("POD64").target, replication_factor=7)
     with pytest.raises(errors.GraphError, match="replication_factor is 0"):
         Graph(pc.Device("POD64").target, replication_factor=0)
     assert Graph(pc.Device("M2000")).replication_factor == 1

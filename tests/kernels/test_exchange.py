@@ -38,15 +38,18 @@ def test_pairs_of_each_width(width, streaming, monkeypatch):
     exchange([(0, 0, count, width)], expect, words=pairs)
 
 
-def test_spans_have_any_alignment_and_length():
-    spans = [(1, 40_001, 0), (5, 40_002, 1), (3, 40_010, 77), (10_000, 50_003, 9_999)]
+@pytest.mark.parametrize("streaming", [False, True])
+def test_spans_have_any_alignment_and_length(streaming, monkeypatch):
+    if streaming:
+        monkeypatch.setattr(linker, "STREAM_BYTES", 0)
+    spans = [(1, 40_001, 0), (5, 40_002, 1), (3, 40_010, 77), (10_000, 50_003, 9_999), (129, 70_016, 256), (7, 80_063, 5_000)]
 
     def expect(words):
         memory = words.view(np.uint8)
         for s, t, n in spans:
             memory[t : t + n] = memory[s : s + n]
 
-    exchange([(1, 1, 3), (1, 0, 1)], expect, spans=spans)
+    exchange([(1, 1, 5), (1, 0, 1)], expect, spans=spans)
 
 
 @pytest.mark.parametrize("streaming", [False, True])

@@ -21,6 +21,7 @@ constexpr int ACCUMULATORS = 32;
 
 struct Context {
   std::uint64_t *aux;
+  std::uint64_t *prints; // the block that has the print buffer
   std::int64_t position;
   std::int32_t tile;
   std::uint32_t worker;
@@ -70,7 +71,7 @@ inline int print(const char *format, std::va_list arguments) {
     return length < 0 ? length : std::fputs(text, stdout);
   const std::size_t bytes = std::size_t(length) < sizeof text ? std::size_t(length) : sizeof text - 1;
   const std::uint64_t words = 7 + (bytes + 7) / 8;
-  std::uint64_t *aux = context->aux;
+  std::uint64_t *aux = context->prints;
   pthread_mutex_lock(&telling);
   if (!aux[POPCORE_AUX_PRINT_BUFFER] || aux[POPCORE_AUX_PRINT_USED] + words > aux[POPCORE_AUX_PRINT_CAPACITY]) {
     ++aux[POPCORE_AUX_PRINT_LOST];

@@ -36,7 +36,7 @@ template <int N> struct FieldTable {
   popcore_field fields[N + 1] = {};
   int used = 0;
   template <auto M> constexpr void visit(const char *name) {
-    using B = Binding<MemberType<M>>;
+    using B = BindingOf<MemberType<M>>;
     fields[used++] = popcore_field{name, B::type, B::direction, B::shape, B::align, B::flags};
   }
 };
@@ -47,8 +47,8 @@ template <class V> struct Bind {
   const std::int32_t *word, *table;
   Pieces &pieces;
   template <auto M> void visit(const char *) {
-    using B = Binding<MemberType<M>>;
-    B::bind(vertex.*M, tile, word, table, pieces);
+    using B = BindingOf<MemberType<M>>;
+    B::bind(bindable(vertex.*M), tile, word, table, pieces);
     word += B::words;
   }
 };
@@ -58,8 +58,8 @@ template <class V> struct Release {
   std::uint8_t *tile;
   const std::int32_t *word;
   template <auto M> void visit(const char *) {
-    using B = Binding<MemberType<M>>;
-    B::release(vertex.*M, tile, word);
+    using B = BindingOf<MemberType<M>>;
+    B::release(bindable(vertex.*M), tile, word);
     word += B::words;
   }
 };
@@ -68,8 +68,8 @@ struct Measure { // words of a row; whether it has lists
   int words = 0;
   bool lists = false;
   template <auto M> constexpr void visit(const char *) {
-    words += Binding<MemberType<M>>::words;
-    lists = lists || Binding<MemberType<M>>::piece_bytes;
+    words += BindingOf<MemberType<M>>::words;
+    lists = lists || BindingOf<MemberType<M>>::piece_bytes;
   }
 };
 
@@ -77,7 +77,7 @@ struct MeasurePieces {
   const std::int32_t *word;
   std::size_t bytes = 0;
   template <auto M> void visit(const char *) {
-    using B = Binding<MemberType<M>>;
+    using B = BindingOf<MemberType<M>>;
     if constexpr (B::piece_bytes != 0)
       bytes += B::piece_bytes * std::size_t(word[1]);
     word += B::words;

@@ -153,4 +153,14 @@ template <class T> struct IsEdge<poplar::InOut<T>> : std::true_type {};
 template <class T, poplar::VectorLayout L, unsigned A, bool I>
 struct Binding<poplar::Vector<T, L, A, I>> : std::conditional_t<IsEdge<T>::value, EdgesBinding<T>, VectorBinding<T, POPCORE_STATE, A, I>> {};
 
+// A const member is bound like any other: only what is no number has nothing to copy.
+template <class F> using BindingOf = Binding<std::conditional_t<type_name<F>() != nullptr, F, std::remove_const_t<F>>>;
+
+template <class F> auto &bindable(F &field) {
+  if constexpr (type_name<F>() != nullptr)
+    return field;
+  else
+    return const_cast<std::remove_const_t<F> &>(field);
+}
+
 } // namespace popcore

@@ -108,6 +108,7 @@ __attribute__((noinline)) inline void call_body(Body body, const void *what, Con
 inline std::int64_t guarded(std::uint64_t *aux, Body body, const void *what, const Context *of = nullptr) {
   Context context; // not cleared: registers are as random as on a tile that was reset
   context.aux = aux;
+  context.prints = of ? of->prints : aux;
   context.position = of ? of->position : 0;
   context.tile = of ? of->tile : 0;
   context.worker = 0;

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from popcore.codelet import Codelet
+from popcore.compiler.collectives import CollectiveCost, collective_cost
 from popcore.compiler.copies import CopyTables
 from popcore.compiler.ir import Code, ComputeStep, HostStep, Layout, MemoryPlan, Moves, StepPlan
 from popcore.compiler.passes.batch_vertices import VertexTables
+from popcore.compiler.passes.lower_replicas import result_offset
 from popcore.compiler.passes.price import price
-from popcore.executable import Executable, Handle, MemoryMap
+from popcore.executable import CollectiveCall, Executable, Handle, MemoryMap
 from popcore.executable.opcodes import Batch, Op, PhaseFlag
 from popcore.graph import Graph, Tensor
 from popcore.graph.regions import SHIFT, Regions, coalesce
+from popcore.program.collectives import Collective
 from popcore.types import Array
 
 
@@ -40,6 +43,9 @@ def emit(
     table = _phases(code, plans, memory, batches, ranges)
     instructions, moved = _expand_runs(code, table.of_step, memory, layout)
     reads, writes = _handles(graph, code, table.of_step)
+    costs = [collective_cost(node) for node in code.collectives]
+    spans = [_spans(node, layout, memory) for node in code.collectives]
+    ends = np.cumsum([0, *(len(each) for each in spans)])
     initial, initial_bytes = _initial_image(graph, layout, memory)
     return Executable(
         target=graph.target,
@@ -68,8 +74,13 @@ def emit(
         remotes=tuple(graph.remotes.values()),
         yields=code.yields,
         streams_of=code.streams_of,
-        costs=price(code, plans, layout, codelets, moved, graph.target),
+        costs=price(code, plans, layout, codelets, moved, graph.target, graph.replication_factor, costs),
         statistics=_statistics(graph, code, plans, layout),
+        replicas=graph.replication_factor,
+        decisions=tuple(replace(d, instruction=int(moved[d.instruction])) for d in code.decisions),
+        replica_index=_replica_words(graph, layout, memory),
+        collectives=tuple(_collective(*each) for each in zip(code.collectives, costs, ends[:-1].tolist(), ends[1:].tolist(), strict=True)),
+        collective_spans=np.concatenate([np.zeros((0, 2), np.int64), *spans]),
     )
 
 
@@ -179,6 +190,45 @@ def _initial_image(graph: Graph, layout: Layout, memory: MemoryPlan) -> tuple[Ar
         blobs.append(blob)
         size += len(blob)
     return np.concatenate([np.zeros((0, 3), np.int64), *rows]), np.concatenate([np.zeros(0, np.uint8), *blobs])
+
+
+def _replica_words(graph: Graph, layout: Layout, memory: MemoryPlan) -> Array:
+    """Arena bytes of the words that hold a replica's number, of those in use."""
+    used = set(layout.slab_variable.tolist())
+    ids = [t.variable.id for t in graph.replica_indices if t.variable is not None and t.variable.id in used]
+    return _element_addresses(np.array([(v, 0) for v in ids], np.int64).reshape(-1, 2), layout, memory)
+
+
+def _spans(node: Collective, layout: Layout, memory: MemoryPlan) -> Array:
+    """The runs of bytes of what an all-reduce combines, in view order: int64[k, 2]."""
+    if node.kind != "all_reduce" or not node.dst.num_elements:
+        return np.zeros((0, 2), np.int64)
+    _, places = layout.locate(node.dst.regions())
+    start, nbytes = memory.address[places.slab] + places.offset, places.nbytes
+    first = np.flatnonzero(np.concatenate([[True], start[1:] != start[:-1] + nbytes[:-1]]))
+    return np.stack([start[first], np.add.reduceat(nbytes, first)], 1).astype(np.int64)
+
+
+def _collective(node: Collective, cost: CollectiveCost, span_begin: int, span_end: int) -> CollectiveCall:
+    return CollectiveCall(
+        name=node.name,
+        kind=node.kind,
+        operator=node.operator.value,
+        method=node.method,
+        dtype=node.src.dtype,
+        elements=node.src.num_elements,
+        result_elements=node.dst.num_elements,
+        result_offset=result_offset(node),
+        group_type=node.group.type.value,
+        group_size=node.group_size,
+        root=node.root,
+        ring=node.ring(),
+        span_begin=span_begin,
+        span_end=span_end,
+        steps=cost.steps,
+        bytes_on_links=cost.bytes_on_links,
+        cycles=cost.cycles,
+    )
 
 
 def _statistics(graph: Graph, code: Code, plans: Sequence[StepPlan], layout: Layout) -> dict[str, int]:

@@ -50,6 +50,9 @@ def _kept(graph: Graph, code: Code) -> set[int]:
     for tensor in (*graph.host_reads.values(), *graph.host_writes.values()):
         kept.update(tensor.regions().var.tolist())
     kept.update(code.predicates[:, 0].tolist())
+    for node in code.collectives:
+        if node.kind == "all_reduce":  # combined in place, by no step
+            kept.update(node.dst.regions().var.tolist())
     return kept
 
 

@@ -13,11 +13,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from popcore.compiler.ir import DEVICE_TO_HOST, HOST_TO_DEVICE, Code, ComputeStep, CopyStep, HostStep, Step
+from popcore.compiler.passes import lower_replicas
 from popcore.errors import ControlProgramError
-from popcore.executable import Yield
+from popcore.executable import Decision, Yield
 from popcore.executable.opcodes import Op
 from popcore.graph import Graph, Tensor
-from popcore.program import copies, nodes
+from popcore.program import checks, copies, nodes
+from popcore.program.collectives import Collective
 from popcore.program.walk import body_of, children, streams_used, walk
 
 OUTLINE = 8  # children a shared Sequence needs before it becomes a subroutine
@@ -29,7 +31,7 @@ def lower_programs(graph: Graph, programs: Sequence[nodes.Program]) -> Code:
     Needs:  programs without cycles (``verify``).
     Gives:  code whose RUN operands are step numbers and whose predicates are elements, to be placed later.
     """
-    lowering = _Lowering(graph)
+    lowering = Lowering(graph)
     lowering.shared = _shared_sequences(programs)
     for program in programs:
         lowering.entries.append(len(lowering.code))
@@ -54,7 +56,7 @@ def _shared_sequences(programs: Sequence[nodes.Program]) -> set[nodes.Program]:
 
 
 @dataclass
-class _Lowering:
+class Lowering:
     """Code as it grows."""
 
     graph: Graph
@@ -68,6 +70,8 @@ class _Lowering:
     predicates: list[tuple[int, int]] = field(default_factory=list)
     yields: list[Yield] = field(default_factory=list)
     yield_of: dict[Yield, int] = field(default_factory=dict)
+    collectives: list[Collective] = field(default_factory=list)
+    decisions: list[Decision] = field(default_factory=list)
     reads: dict[str, int] = field(default_factory=dict)
     writes: dict[str, int] = field(default_factory=dict)
     undefined: dict[int, tuple[int, ...]] = field(default_factory=dict)
@@ -106,8 +110,10 @@ class _Lowering:
             self.yields.append(request)
         return known
 
-    def predicate(self, tensor: Tensor) -> tuple[int, int]:
-        """The row of ``predicates`` and the width of a scalar tensor."""
+    def predicate(self, tensor: Tensor, program: nodes.Program) -> tuple[int, int]:
+        """The row of ``predicates`` and the width of a scalar tensor, which the next instruction tests."""
+        if self.graph.replication_factor > 1:
+            self.decisions.append(Decision(len(self.code), f"{program!r} by {checks.describe(tensor)}", tensor.dtype))
         regions = tensor.regions()
         self.predicates.append((int(regions.var[0]), int(regions.start[0])))
         return len(self.predicates) - 1, tensor.dtype.nbytes
@@ -164,13 +170,20 @@ class _Lowering:
                 self.show("error", program.message, program.tensor, str(program.site))
             case nodes.Abort():
                 self.show("error", program.message, None, str(program.site))
+            case nodes.AbortOnCondition() if self.graph.replication_factor > 1:
+                lower_replicas.compare(self, "error_if", program.predicate, program.message, str(program.site), "abort_on_condition")
             case nodes.AbortOnCondition():
-                row, width = self.predicate(program.predicate)
+                row, width = self.predicate(program.predicate, program)
                 skip = self.add(Op.BRANCH, row, width)
                 self.show("error", program.message, None, str(program.site))
                 self.patch(skip, 3, len(self.code))
+            case Collective():
+                lower_replicas.collective(self, program)
             case nodes.AssumeEqualAcrossReplicas():
-                pass  # one replica always agrees with itself
+                if self.graph.replication_factor > 1:  # one replica always agrees with itself
+                    lower_replicas.assume_equal(self, program)
+            case nodes.CrossReplicaCopy() if self.graph.replication_factor > 1:
+                lower_replicas.cross_copy(self, program)
             case nodes.CrossReplicaCopy():
                 self.add(Op.RUN, self.step(program, lambda: CopyStep(program.src.regions(), program.dst.regions(), program.name or "cross_replica_copy")))
             case nodes.CycleCount():
@@ -258,7 +271,7 @@ class _Lowering:
         leave: list[int] = []
 
         def test() -> None:
-            row, width = self.predicate(program.predicate)
+            row, width = self.predicate(program.predicate, program)
             branch = self.add(Op.BRANCH, row, width)
             if program.wanted:
                 leave.append(branch)
@@ -274,7 +287,7 @@ class _Lowering:
         return [program.condition, test, program.body, end]
 
     def branch(self, program: nodes.If) -> list[nodes.Program | Callable[[], None]]:
-        row, width = self.predicate(program.predicate)
+        row, width = self.predicate(program.predicate, program)
         test = self.add(Op.BRANCH, row, width)
         leave: list[int] = []
 
@@ -285,7 +298,7 @@ class _Lowering:
         return [program.then, otherwise, program.otherwise, lambda: self.patch(leave[0], 1, len(self.code))]
 
     def switch(self, program: nodes.Switch) -> list[nodes.Program | Callable[[], None]]:
-        row, width = self.predicate(program.control)
+        row, width = self.predicate(program.control, program)
         signed = program.control.dtype.kind == "int"
         table = len(self.switches)
         self.switches.extend([(len(program.cases), -1), *((value, -1) for value, _ in program.cases)])
@@ -356,6 +369,8 @@ class _Lowering:
             steps=tuple(self.steps),
             predicates=np.array(self.predicates, np.int64).reshape(-1, 2),
             yields=tuple(self.yields),
+            collectives=tuple(self.collectives),
+            decisions=tuple(self.decisions),
             streams_of=streams_of,
             reads=self.reads,
             writes=self.writes,

@@ -8,8 +8,10 @@ import numpy as np
 
 from popcore.codelet import Codelet
 from popcore.compiler import cost
+from popcore.compiler.collectives import CollectiveCost, cross_copy_flows
 from popcore.compiler.ir import Code, ComputeStep, Layout, StepPlan
-from popcore.executable import Costs
+from popcore.compiler.links import flow_seconds
+from popcore.executable import Costs, Yield
 from popcore.executable.opcodes import Op
 from popcore.target import Target
 from popcore.types import Array
@@ -17,7 +19,16 @@ from popcore.types import Array
 COLUMNS = 9  # five kinds of cycles, then exchange, link, host and remote bytes
 
 
-def price(code: Code, plans: Sequence[StepPlan], layout: Layout, codelets: Sequence[Codelet], moved: Array, target: Target) -> Costs:
+def price(
+    code: Code,
+    plans: Sequence[StepPlan],
+    layout: Layout,
+    codelets: Sequence[Codelet],
+    moved: Array,
+    target: Target,
+    replicas: int = 1,
+    collectives: Sequence[CollectiveCost] = (),
+) -> Costs:
     """Cycles and bytes of one execution of each instruction.
 
     Needs:  ``moved``, int64[n + 1]: where each instruction of ``code`` went; a step of two phases takes two rows.
@@ -36,7 +47,8 @@ def price(code: Code, plans: Sequence[StepPlan], layout: Layout, codelets: Seque
                 parts.append((group.codelet, placed, cycles))
                 by_codelet[-1].append((number[group.codelet], len(placed.tile), int(np.ceil(cycles.sum() * group.codelet.workers))))
             before[index] += _row(cost.compute_cost(parts, target))
-    table = _instruction_table(code, before, after, moved, target)
+    hosts = [_row(_host_cost(request, target, replicas, collectives)) for request in code.yields]
+    table = _instruction_table(code, before, after, np.array(hosts, np.int64).reshape(-1, COLUMNS), moved, target)
     return Costs(
         cycles=table[:, :5],
         exchange_bytes=table[:, 5],
@@ -54,7 +66,7 @@ def _row(part: cost.StepCost) -> tuple[int, ...]:
     return (*part.cycles, part.exchange_bytes, part.link_bytes, part.host_bytes, part.remote_bytes)
 
 
-def _instruction_table(code: Code, before: Array, after: Array, moved: Array, target: Target) -> Array:
+def _instruction_table(code: Code, before: Array, after: Array, hosts: Array, moved: Array, target: Target) -> Array:
     table = np.zeros((int(moved[-1]), COLUMNS), np.int64)
     op, operand, at = code.instructions[:, 0], code.instructions[:, 1], moved[:-1]
     run = op == Op.RUN
@@ -63,7 +75,6 @@ def _instruction_table(code: Code, before: Array, after: Array, moved: Array, ta
     table[at[second] + 1] = after[operand[second]]
     yields = op == Op.YIELD
     if yields.any():
-        hosts = np.array([_row(_host_cost(code, row, target)) for row in range(len(code.yields))], np.int64)
         table[at[yields]] = hosts[operand[yields]]
     syncs = (op == Op.NOP) & np.array([name.startswith("sync") for name in code.labels] or [False])[code.label]
     table[at[syncs]] = _row(cost.barrier_cost(target))
@@ -72,13 +83,22 @@ def _instruction_table(code: Code, before: Array, after: Array, moved: Array, ta
     return table
 
 
-def _host_cost(code: Code, row: int, target: Target) -> cost.StepCost:
-    request = code.yields[row]
+def _host_cost(request: Yield, target: Target, replicas: int, collectives: Sequence[CollectiveCost]) -> cost.StepCost:
     nbytes = int(np.prod(request.shape, dtype=np.int64)) * request.dtype.nbytes if request.dtype else 0
     if request.kind.startswith("stream"):
-        return cost.stream_cost(nbytes, target)
+        return cost.stream_cost(nbytes, target, replicas)
     if request.kind.startswith("remote"):
-        return cost.remote_cost(nbytes, target)
+        return cost.remote_cost(nbytes, target, replicas)
+    whole = target.with_ipus(target.num_ipus * replicas)
+    if request.kind == "collective":
+        made = collectives[request.index]
+        return cost.StepCost(exchange=made.cycles, link_bytes=-(-made.bytes_on_links // replicas))
+    if request.kind == "cross_copy":
+        seconds = sum(flow_seconds(whole, cross_copy_flows(target.num_ipus, request.rows, nbytes)))
+        moved = any(sender != receiver for receiver, sender in enumerate(request.rows))
+        return cost.StepCost(exchange=int(np.ceil(seconds * target.clock_hz)), link_bytes=nbytes * moved)
+    if request.kind in ("equal", "error_if"):
+        return cost.barrier_cost(whole)
     return cost.StepCost()
 
 

@@ -9,11 +9,12 @@ import numpy as np
 
 from popcore.codelet import Field
 from popcore.compiler.edges import field_edges
-from popcore.errors import ControlProgramError, GraphConnectionError, PopcoreError, RaceError, TileMappingError, UnmappedError, VerifyError
+from popcore.errors import CompileError, ControlProgramError, GraphConnectionError, PopcoreError, RaceError, TileMappingError, UnmappedError, VerifyError
 from popcore.graph import Graph, Tensor
 from popcore.graph.regions import SHIFT
 from popcore.graph.vertex import ComputeSet, VertexGroup
 from popcore.program import copies, nodes
+from popcore.program.collectives import Collective
 from popcore.program.walk import check_acyclic, walk
 from popcore.types import Array
 
@@ -46,6 +47,7 @@ def verify(graph: Graph, programs: Sequence[nodes.Program]) -> Array:
             used[edges.ids >> SHIFT] = True
             errors += _races(graph, cs, edges)
     errors += _unmapped(graph, used)
+    errors += _remote_room(graph)
     _raise_all(errors)
     return used
 
@@ -63,11 +65,26 @@ def _tensors(program: nodes.Program) -> list[Tensor]:
             return [program.tensor]
         case nodes.ErrorProgram():
             return [program.tensor] if program.tensor is not None else []
-        case nodes.CrossReplicaCopy():
+        case nodes.CrossReplicaCopy() | Collective():
             return [program.src, program.dst]
         case nodes.CycleCount():
             return [program.counter]
     return []
+
+
+def _remote_room(graph: Graph) -> Iterator[PopcoreError]:
+    """Remote buffers of all replicas against the Streaming Memory of the machines they are on."""
+    system, replicas = graph.target.system, graph.replication_factor
+    sizes = {name: r.elements * r.repeats * r.dtype.nbytes for name, r in graph.remotes.items()}
+    machines = -(-graph.target.num_ipus * replicas // system.ipus_per_machine)
+    needed, room = sum(sizes.values()) * replicas, machines * system.streaming_bytes
+    if system.streaming_bytes and needed > room:
+        largest = max(sizes, key=lambda name: sizes[name])
+        yield CompileError(
+            f"remote buffers of {replicas} replicas need {needed:,} B, and {machines} machines of {system.name} have {room:,} B of Streaming Memory;\n"
+            f"the largest is {largest!r} with {sizes[largest]:,} B on each replica",
+            "fewer rows, or a device of more machines",
+        )
 
 
 def _handles(graph: Graph, program: nodes.Program) -> Iterator[PopcoreError]:

@@ -19,7 +19,7 @@ __all__ = [
     "Abs", "Add", "And", "Asin", "Atan2", "BinaryOp", "BinaryOpType", "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXnor", "BitwiseXor", "Cast",
     "Cbrt", "Ceil", "Clamp", "Const", "ConstHalf", "Cos", "CountLeadingZeros", "Divide", "Equal", "Erf", "Exp", "Exp2", "Expm1", "Expr", "Floor",
     "GeluErf", "Gt", "Gte", "Inv", "InvStdDevToVariance", "IsFinite", "IsInf", "IsNaN", "Log", "Log1p", "Lt", "Lte", "Max", "Min", "Mul",
-    "NearbyInt", "Neg", "Not", "NotEqual", "Operand", "Or", "PlaceHolder", "Popcount", "Pow", "Relu", "Rem", "Round", "Rsqrt", "Select", "Shl", "Shr",
+    "NearbyInt", "Neg", "Not", "NotEqual", "Operand", "Or", "Parameter", "PlaceHolder", "Popcount", "Pow", "Relu", "Rem", "Round", "Rsqrt", "Select", "Shl", "Shr",
     "ShrSE", "Sigmoid", "Signum", "Sin", "Sqrt", "Square", "Sub", "Tan", "Tanh", "TernaryOp", "TernaryOpType", "Trunc", "UnaryOp", "UnaryOpType",
     "VarianceToInvStdDev", "_1", "_2", "_3", "_4", "_5", "_6", "_7", "_8", "_9", "_10", "_11", "_12", "_13", "_14", "_15", "_16", "_17", "_18",
     "_19", "_20", "as_expr",
@@ -122,7 +122,9 @@ class Expr:
     __hash__ = object.__hash__
 
     def __bool__(self) -> bool:
-        raise GraphError(f"{self!r} is an expression and neither true nor false here", "& and | instead of and, or and chained comparisons; Select instead of if")
+        raise GraphError(
+            f"{self!r} is an expression and neither true nor false here", "& and | instead of and, or and chained comparisons; Select instead of if"
+        )
 
     @property
     def operands(self) -> tuple[Expr, ...]:
@@ -152,12 +154,17 @@ class Const(Expr):
     def __init__(self, value: Any, dtype: DTypeLike | None = None) -> None:
         if isinstance(value, Expr) or not isinstance(value, bool | int | float | np.number | np.bool_):
             raise ElementTypeError(f"Const({value!r:.40}) is no number", "a number, or _1 for a tensor")
-        strict = dtype is None and isinstance(value, np.float16 | np.float32)
+        if dtype is None and isinstance(value, np.float16 | np.float32):
+            dtype = value.dtype
         self.value = value.item() if isinstance(value, np.generic) else value
-        self.dtype: ElementType | None = as_element_type(value.dtype if strict and isinstance(value, np.generic) else dtype) if strict or dtype else None
+        self.dtype: ElementType | None = None if dtype is None else as_element_type(dtype)
 
     def __repr__(self) -> str:
         return f"{self.value!r}" if self.dtype is None else f"{self.dtype!r}({self.value!r})"
+
+
+class Parameter(Const):
+    """A number that each vertex is handed rather than one written into its code: expressions that differ in it only share their code."""
 
 
 def ConstHalf(value: float) -> Const:

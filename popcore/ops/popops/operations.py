@@ -6,8 +6,10 @@ import enum
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from popcore.types import ElementType
+from popcore.types import ElementType, as_element_type
 
+FLOAT_TYPE, HALF_TYPE, INT_TYPE, BOOL_TYPE = (as_element_type(name) for name in ("float", "half", "int", "bool"))
+"""The same as FLOAT, ..., which checkers take for the Python types they behave as."""
 KIND_LETTERS: Mapping[str, str] = {"float": "f", "half": "h", "int": "i", "uint": "u", "bool": "b", "quarter": "q"}
 
 
@@ -123,9 +125,7 @@ class Row:
         return KIND_LETTERS[dtype.kind] in self.kinds and (self.bits is None or not dtype.is_integral or 8 * dtype.nbytes == self.bits)
 
 
-def _row(
-    kinds: str, code: str | Mapping[str, str], cost: _Cost = _UNARY_VECTOR, *, gives_bool: bool = False, rounds: str = "", bits: int | None = None
-) -> Row:
+def _row(kinds: str, code: str | Mapping[str, str], cost: _Cost = _UNARY_VECTOR, *, gives_bool: bool = False, rounds: str = "", bits: int | None = None) -> Row:
     return Row(kinds, {"": code} if isinstance(code, str) else code, cost, gives_bool, rounds, bits)
 
 
@@ -136,7 +136,7 @@ def _each(f: tuple[int, int], h: tuple[int, int], i: tuple[int, int] = (7, 1), b
 ROWS: Mapping[OpType, Row] = {
     UnaryOpType.ABSOLUTE: _row("fhi", "abs({0})", _each((5, 1), (5, 1), (6, 1)), rounds="i"),
     UnaryOpType.ASIN: _row("fh", "math.asin({0})", _each((106, 1), (106, 1))),
-    UnaryOpType.BITWISE_NOT: _row("iu", "~{0}", _each((5, 2), (5, 4), (5, 2)), rounds="u"),
+    UnaryOpType.BITWISE_NOT: _row("iub", {"": "~{0}", "b": "not {0}"}, _each((5, 2), (5, 4), (5, 2)), rounds="u"),
     UnaryOpType.CBRT: _row("fh", "math.cbrt({0})", _each((31, 2), (21, 4))),
     UnaryOpType.CEIL: _row("fh", "math.ceil({0})"),
     UnaryOpType.COS: _row("fh", "math.cos({0})", _each((2304, 1), (25, 1))),
@@ -170,10 +170,10 @@ ROWS: Mapping[OpType, Row] = {
     UnaryOpType.TRUNC: _row("fh", "math.trunc({0})"),
     BinaryOpType.ADD: _row("fhiu", "{0} + {1}", _VECTOR, rounds="iu"),
     BinaryOpType.ATAN2: _row("fh", "math.atan2({0}, {1})", _each((272, 2), (578, 4))),
-    BinaryOpType.BITWISE_AND: _row("iu", "{0} & {1}", _VECTOR),
-    BinaryOpType.BITWISE_OR: _row("iu", "{0} | {1}", _VECTOR),
+    BinaryOpType.BITWISE_AND: _row("iub", "{0} & {1}", _VECTOR),
+    BinaryOpType.BITWISE_OR: _row("iub", "{0} | {1}", _VECTOR),
     BinaryOpType.BITWISE_XNOR: _row("iu", "~({0} ^ {1})", _VECTOR, rounds="u"),
-    BinaryOpType.BITWISE_XOR: _row("iu", "{0} ^ {1}", _VECTOR),
+    BinaryOpType.BITWISE_XOR: _row("iub", "{0} ^ {1}", _VECTOR),
     BinaryOpType.DIVIDE: _row("fhiu", {"": "{0} / {1}", "i": "divide({0}, {1})", "u": "{0} // {1}"}, _each((10, 2), (21, 4), (277, 1)), rounds="i"),
     BinaryOpType.EQUAL: _row("fhiub", "{0} == {1}", _COMPARE, gives_bool=True),
     BinaryOpType.GREATER_THAN: _row("fhiu", "{0} > {1}", _COMPARE, gives_bool=True),

@@ -14,7 +14,7 @@ def summary(profile: Profile) -> str:
     target, total = profile.target, max(profile.total_cycles, 1)
     steps = [step for step in profile.steps if step.cycles]
     lines = [
-        f"{target.name}: {target.num_ipus} IPU x {target.tiles_per_ipu} tiles, {target.clock_hz / 1e9:.3f} GHz",
+        f"{target.name}: {f'{profile.replicas} replicas of ' if profile.replicas > 1 else ''}{target.num_ipus} IPU x {target.tiles_per_ipu} tiles, {target.clock_hz / 1e9:.3f} GHz",
         f"modelled: {profile.total_cycles:,} cycles = {profile.device_seconds * 1e6:,.3f} us of device time in {profile.runs} runs",
         "",
         "cycles by kind",
@@ -29,6 +29,12 @@ def summary(profile: Profile) -> str:
     if profile.codelets:
         lines += ["", "codelets"]
         lines += [f"  {c.name[:34]:<34}{c.vertices:>9,} vertices{c.worker_cycles:>16,} worker cycles" for c in profile.codelets.values()]
+    if profile.collectives:
+        lines += ["", "collectives, each time"]
+        lines += [
+            f"  {c.name[:24]:<24} {c.method[:23]:<23}{c.executions:>6,} x{c.cycles:>12,} cycles {c.bytes_on_links_per_replica:>13,} B a replica"
+            for c in profile.collectives
+        ]
     used = profile.memory.total
     fullest = int(np.argmax(used))
     parts = ", ".join(f"{name} {int(sizes[fullest]):,}" for name, sizes in profile.memory.by_category.items() if sizes[fullest])

@@ -167,6 +167,18 @@ public:
   }
 };
 
+class Offsets : public Vertex {
+  const Vector<int, VectorLayout::ONE_PTR> offsets;
+
+public:
+  InOut<Vector<int>> x;
+
+  void compute() {
+    for (unsigned i = 0; i < x.size(); ++i)
+      x[i] += offsets[i];
+  }
+};
+
 class ListLengths : public Vertex {
 public:
   Input<VectorList<int, VectorListLayout::DELTANELEMENTS>> rows;

@@ -1,6 +1,7 @@
 // Kinds of vertices, and the C++ around them that codelets are written in.
 #include <cmath>
 #include <poplar/StackSizeDefs.hpp>
+#include <poplar/TileConstants.hpp>
 #include <poplar/Vertex.hpp>
 #include <tuple>
 
@@ -36,7 +37,7 @@ public:
 
   bool compute(unsigned workerId) {
     int s = 0;
-    for (unsigned i = workerId; i < x.size(); i += MultiVertex::numWorkers())
+    for (unsigned i = workerId; i < x.size(); i += CTXT_WORKERS)
       s += x[i];
     partials[workerId] = s;
     if (workerId == 0) {

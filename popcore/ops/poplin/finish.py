@@ -1,0 +1,75 @@
+"""The last step of a product: partial products are summed where the result lives, rounded to its type and put or added there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from popcore.errors import TileMappingError
+from popcore.graph import Graph, Tensor
+from popcore.graph.regions import Regions, coalesce
+from popcore.graph.tensor import from_regions
+from popcore.program import Execute, Sequence
+from popcore.types import Array
+
+LEAST = 16  # elements of a worker's share, so that a small result does not use six workers for a few elements each
+
+
+def finish(graph: Graph, codelet: Any, parts: Tensor | None, count: int, out: Tensor, prog: Sequence, name: str, **fields: Any) -> None:
+    """Add a compute set in which ``codelet`` sums ``parts`` into ``out``.
+
+    Args:
+        parts: A vector: ``count`` times the elements of ``out``, in its order; None if the codelet has no such field.
+        out: A vector of at least one element.
+        fields: What else every vertex is connected to.
+
+    Raises: TileMappingError: elements of ``out`` are on no tile.
+    """
+    order, begin, length, tile = _shares(graph, out)
+    there = from_regions(out._variables(), out.dtype, out.shape, out.regions().select(order.ids, order.length), out)
+    connections: dict[str, Any] = {"out": (there, begin, length), **fields}
+    if parts is not None:
+        connections["parts"] = (_gathered(parts, count, order, begin, length), begin * count, np.full(begin.size, count), length)
+    step = graph.add_compute_set(name)
+    graph.add_vertices(step, codelet, connections, tile)
+    prog.add(Execute(step))
+
+
+def _shares(graph: Graph, out: Tensor) -> tuple[Regions, Array, Array, Array]:
+    """``out`` in an order in which each vertex's share is one range.
+
+    Returns: the order, as runs of positions in ``out``; and of each vertex begin and length in that order, and its tile.
+    """
+    begin, end, tile = graph.tile_intervals(out)
+    length = end - begin
+    missing = out.num_elements - int(length.sum())
+    if missing:
+        raise TileMappingError(f"{missing} of {out.num_elements} elements of the result {out!r} are on no tile of this graph", "map all of it first")
+    by_tile = np.argsort(tile, kind="stable")
+    begin, length, tile = begin[by_tile], length[by_tile], tile[by_tile]
+    heads = np.concatenate(([0], np.flatnonzero(np.diff(tile)) + 1))
+    held = np.add.reduceat(length, heads)
+    first = np.cumsum(held) - held
+    workers = graph.target.num_worker_contexts
+    share = np.maximum(-(-held // workers), LEAST)
+    share = -(-share // 4) * 4  # whole vectors, also of HALF
+    at = first[:, None] + np.arange(workers)[None] * share[:, None]
+    size = np.minimum(share[:, None], (first + held)[:, None] - at)
+    some = size > 0
+    tiles = np.broadcast_to(tile[heads][:, None], at.shape)
+    return Regions(begin, length), at[some], size[some], tiles[some]
+
+
+def _gathered(parts: Tensor, count: int, order: Regions, begin: Array, length: Array) -> Tensor:
+    """``parts`` so that each vertex's matrix, its share of each part in turn, is one range."""
+    numel = parts.num_elements // count
+    position, size, vertex = order.pieces(begin, length)
+    if count > 1:
+        piece = np.tile(np.arange(position.size), count)
+        part = np.repeat(np.arange(count), position.size)
+        sorting = np.lexsort((piece, part, vertex[piece]))
+        piece, part = piece[sorting], part[sorting]
+        position, size = position[piece] + part * numel, size[piece]
+    made = parts.regions().select(position, size)
+    return from_regions(parts._variables(), parts.dtype, parts.shape, coalesce(made.ids, made.length), parts)

@@ -1,0 +1,24 @@
+"""Functions of neural networks: non-linearities, softmax, losses. After PopLibs' popnn, in snake_case."""
+
+from popcore.ops.popnn.extremes import arg_max, arg_min, max_and_arg_max, min_and_arg_min
+from popcore.ops.popnn.loss import LossType, calc_accuracy, calc_loss
+from popcore.ops.popnn.non_linearity import NonLinearityType, non_linearity, non_linearity_in_place, non_linearity_input_gradient
+from popcore.ops.popnn.softmax import log_softmax, log_softmax_in_place, softmax, softmax_in_place
+
+__all__ = [
+    "LossType",
+    "NonLinearityType",
+    "arg_max",
+    "arg_min",
+    "calc_accuracy",
+    "calc_loss",
+    "log_softmax",
+    "log_softmax_in_place",
+    "max_and_arg_max",
+    "min_and_arg_min",
+    "non_linearity",
+    "non_linearity_in_place",
+    "non_linearity_input_gradient",
+    "softmax",
+    "softmax_in_place",
+]

@@ -1,0 +1,90 @@
+"""Softmax and its logarithm over the last dimension, which do not overflow. After ``popnn/NonLinearity.hpp`` and ``popnn/LogSoftmax.hpp``."""
+
+from __future__ import annotations
+
+from popcore.errors import ElementTypeError, ShapeError
+from popcore.graph import Graph, Tensor
+from popcore.ops import popops
+from popcore.ops.popops import common
+from popcore.ops.popops.expr import Cast, Exp, Expr, Log, PlaceHolder
+from popcore.program import Sequence
+from popcore.types import FLOAT, ElementType
+
+
+def softmax(graph: Graph, t: Tensor, prog: Sequence, name: str = "") -> Tensor:
+    """e**x over the sum of that along the last dimension, in FLOAT and rounded once.
+
+    Raises:
+        ShapeError: ``t`` is a scalar.
+        ElementTypeError: it is neither FLOAT nor HALF.
+    """
+    step = _checked(common.joined(name, "softmax"), t)
+    _, powers, total = _powers(graph, t, prog, step)
+    return popops.map(graph, _as(PlaceHolder(1) / PlaceHolder(2), t.dtype), [powers, total], prog, step)
+
+
+def softmax_in_place(graph: Graph, t: Tensor, prog: Sequence, name: str = "") -> None:
+    """The same, written to ``t``."""
+    step = _checked(common.joined(name, "softmax"), t)
+    common.require_writeable(step, t)
+    _, powers, total = _powers(graph, t, prog, step)
+    popops.map_with_output(graph, _as(PlaceHolder(1) / PlaceHolder(2), t.dtype), [powers, total], t, prog, step)
+
+
+def log_softmax(graph: Graph, t: Tensor, prog: Sequence, name: str = "") -> Tensor:
+    """The logarithm of the softmax, x - max - log(sum of e**(x - max)), in FLOAT and rounded once.
+
+    Raises: as ``softmax``.
+    """
+    step = _checked(common.joined(name, "log_softmax"), t)
+    largest, _, total = _powers(graph, t, prog, step)
+    return popops.map(graph, _log_expression(t.dtype), [t, largest, total], prog, step)
+
+
+def log_softmax_in_place(graph: Graph, t: Tensor, prog: Sequence, name: str = "") -> None:
+    """The same, written to ``t``."""
+    step = _checked(common.joined(name, "log_softmax"), t)
+    common.require_writeable(step, t)
+    largest, _, total = _powers(graph, t, prog, step)
+    popops.map_in_place(graph, _log_expression(t.dtype), [t, largest, total], prog, step)
+
+
+def softmax_gradient(graph: Graph, out: Tensor, out_gradient: Tensor, prog: Sequence, name: str) -> Tensor:
+    """out * (g - sum of g * out along the last dimension). Needs: checked tensors of one shape and type."""
+    _checked(name, out)
+    product = popops.map(graph, _wide(1, out.dtype) * _wide(2, out.dtype), [out, out_gradient], prog, name)
+    total = _along_last(graph, product, popops.Operation.ADD, prog, name)
+    e = _wide(1, out.dtype) * (_wide(2, out.dtype) - PlaceHolder(3))
+    return popops.map(graph, _as(e, out.dtype), [out, out_gradient, total], prog, name)
+
+
+def _powers(graph: Graph, t: Tensor, prog: Sequence, step: str) -> tuple[Tensor, Tensor, Tensor]:
+    """The largest along the last dimension, e**(x - largest) in FLOAT, and its sums along the last dimension, which is kept as one element."""
+    largest = _along_last(graph, t, popops.Operation.MAX, prog, step)
+    powers = popops.map(graph, Exp(_wide(1, t.dtype) - _wide(2, t.dtype)), [t, largest], prog, step)
+    return largest, powers, _along_last(graph, powers, popops.Operation.ADD, prog, step)
+
+
+def _log_expression(dtype: ElementType) -> Expr:
+    return _as(_wide(1, dtype) - _wide(2, dtype) - Log(PlaceHolder(3)), dtype)
+
+
+def _along_last(graph: Graph, t: Tensor, op: popops.Operation, prog: Sequence, step: str) -> Tensor:
+    return popops.reduce(graph, t, [t.rank - 1], op, prog, step).expand([t.rank - 1])
+
+
+def _wide(k: int, dtype: ElementType) -> Expr:
+    return PlaceHolder(k) if dtype is FLOAT else Cast(PlaceHolder(k), FLOAT)
+
+
+def _as(e: Expr, dtype: ElementType) -> Expr:
+    return e if dtype is FLOAT else Cast(e, dtype)
+
+
+def _checked(step: str, t: Tensor) -> str:
+    common.require_tensors(step, t)
+    if t.dtype.kind not in ("float", "half"):
+        raise ElementTypeError(f"{step} of {t!r}", "FLOAT or HALF; cast it")
+    if not t.rank:
+        raise ShapeError(f"{step} of {t!r}", "a tensor with a last dimension")
+    return step

@@ -1,0 +1,56 @@
+"""popops: element-wise operations, expressions, reductions and what goes with them. After PopLibs' popops, in snake_case."""
+
+from popcore.ops.popops import binary, expr, ternary, unary
+from popcore.ops.popops.binary import *  # noqa: F403
+from popcore.ops.popops.cast import cast, cast_with_output, check_accuracy_when_cast
+from popcore.ops.popops.encoding import MASKED_LABEL_CODE, encode_one_hot
+from popcore.ops.popops.expr import BinaryOpType, TernaryOpType, UnaryOpType
+from popcore.ops.popops.fill import fill, iota, zero
+from popcore.ops.popops.logic import all_true, has_nan, has_nan_or_inf
+from popcore.ops.popops.loop import counted_for_loop, counted_loop
+from popcore.ops.popops.mapping import map, map_in_place, map_with_output, output_generated_codelet  # noqa: A004  # PopLibs' name
+from popcore.ops.popops.operation import Operation, ReduceParams
+from popcore.ops.popops.pad import PaddingMapping, PaddingType, pad
+from popcore.ops.popops.reduce import SingleReduceOp, reduce, reduce_many, reduce_with_output
+from popcore.ops.popops.scaled_add import ScaledAddSpecialisation, scaled_add_to, scaled_subtract_from
+from popcore.ops.popops.ternary import *  # noqa: F403
+from popcore.ops.popops.unary import *  # noqa: F403
+
+__all__ = [
+    "MASKED_LABEL_CODE",
+    "BinaryOpType",
+    "Operation",
+    "PaddingMapping",
+    "PaddingType",
+    "ReduceParams",
+    "ScaledAddSpecialisation",
+    "SingleReduceOp",
+    "TernaryOpType",
+    "UnaryOpType",
+    "all_true",
+    "cast",
+    "cast_with_output",
+    "check_accuracy_when_cast",
+    "counted_for_loop",
+    "counted_loop",
+    "encode_one_hot",
+    "expr",
+    "fill",
+    "has_nan",
+    "has_nan_or_inf",
+    "iota",
+    "map",
+    "map_in_place",
+    "map_with_output",
+    "output_generated_codelet",
+    "pad",
+    "reduce",
+    "reduce_many",
+    "reduce_with_output",
+    "scaled_add_to",
+    "scaled_subtract_from",
+    "zero",
+]
+__all__ += binary.__all__
+__all__ += ternary.__all__
+__all__ += unary.__all__

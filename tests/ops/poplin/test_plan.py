@@ -1,0 +1,136 @@
+"""The planner: do plans cover the product, stay within tiles and memory, and cost what the compiled program costs?"""
+
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import popcore as pc
+from popcore import program
+from popcore.ops import poplin
+from popcore.ops.poplin.blocks import Blocks
+from popcore.ops.poplin.cost import product_cycles
+from popcore.ops.poplin.plan import cuts, plan
+from popcore.types import FLOAT, HALF
+
+sizes = st.integers(0, 90)
+
+
+def target(tiles=1472):
+    return pc.Device("M2000", num_ipus=1, tiles_per_ipu=tiles).target
+
+
+@given(st.integers(0, 3), sizes, sizes, sizes, st.sampled_from([FLOAT, HALF]), st.booleans(), st.integers(1, 40), st.sampled_from([0.0, 0.001, 0.01, 0.6]))
+@settings(deadline=None)
+def test_a_plan_covers_the_product_and_no_tile_has_two_parts_of_a_group(groups, m, k, n, dtype, sums, tiles, proportion):
+    made = plan(target(tiles), groups, m, k, n, dtype, sums, proportion)
+    assert made == plan.__wrapped__(target(tiles), groups, m, k, n, dtype, sums, proportion)
+    for c, length in ((made.m_cuts, m), (made.k_cuts, k), (made.n_cuts, n)):
+        assert c[0] == 0
+        assert c[-1] == length
+        assert np.all(np.diff(c) > 0) or length == 0
+    assert made.tiles <= tiles
+    if made.fits and m and n and k and groups:
+        assert made.temporary_bytes <= proportion * target(1).bytes_per_tile
+    part, group, i, j = np.indices((made.k_parts, groups, made.m_parts, made.n_parts)).reshape(4, -1)
+    tile = made.tile(group, i, j, part)
+    for g in range(groups):
+        of_group = tile[group == g]
+        assert np.unique(of_group).size == of_group.size
+        assert np.all(of_group < tiles)
+
+
+@given(st.integers(0, 40), st.integers(1, 9), st.integers(1, 5))
+def test_cuts_are_whole_grains_as_equal_as_can_be(length, parts, grain):
+    grains = -(-length // grain)
+    parts = min(parts, max(1, grains))
+    made = cuts(length, parts, grain)
+    assert made[0] == 0
+    assert made[-1] == length
+    assert np.all(made[:-1] % grain == 0)
+    in_grains = -(-np.diff(made) // grain)
+    assert in_grains.max() - in_grains.min() <= 1
+
+
+@given(st.integers(0, 3), st.lists(st.integers(1, 4), min_size=1, max_size=3), st.lists(st.integers(1, 4), min_size=1, max_size=3))
+@settings(deadline=None)
+def test_block_order_and_back(groups, heights, widths):
+    blocks = Blocks(groups, np.cumsum([0, *heights]), np.cumsum([0, *widths]))
+    graph = pc.Graph(target(4))
+    flat = graph.add_variable(FLOAT, (blocks.numel,))
+    shaped = blocks.tensor(flat)
+    assert shaped.shape == blocks.shape
+    back = blocks.view(shaped)
+    assert blocks.numel == 0 or back.simple == flat.simple
+    if blocks.numel:
+        places = (shaped.regions().element_ids() - flat.regions().ids[0]).reshape(blocks.shape)
+        for g in range(groups):
+            for i, (top, bottom) in enumerate(zip(blocks.row_cuts[:-1], blocks.row_cuts[1:], strict=True)):
+                for j, (left, right) in enumerate(zip(blocks.column_cuts[:-1], blocks.column_cuts[1:], strict=True)):
+                    here = places[g, top:bottom, left:right].ravel()
+                    assert np.array_equal(here, blocks.start[g, i, j] + np.arange(here.size))
+
+
+def test_operands_that_were_created_are_not_rearranged():
+    graph, prog = pc.Graph(target(32)), program.Sequence()
+    a = poplin.create_mat_mul_input_lhs(graph, FLOAT, (40, 64), (64, 48), name="a")
+    b = poplin.create_mat_mul_input_rhs(graph, FLOAT, (40, 64), (64, 48), name="b")
+    before = len(graph.variables)
+    poplin.mat_mul(graph, a, b, prog)
+    kinds = {type(p).__name__ for p in prog.programs}
+    assert kinds == {"Execute"}
+    assert len(graph.variables) - before <= 2  # the result, and partials if k is split
+
+
+def test_a_transposed_operand_is_rearranged_once():
+    graph, prog = pc.Graph(target(32)), program.Sequence()
+    a, b = graph.add_variable(FLOAT, (64, 40), "linear"), graph.add_variable(FLOAT, (48, 64), "linear")
+    poplin.mat_mul(graph, a.transpose(), b.transpose(), prog)
+    assert [type(p).__name__ for p in prog.programs].count("Copy") == 2
+
+
+@pytest.mark.parametrize("dtype", [FLOAT, HALF])
+def test_planned_cycles_are_those_of_the_compiled_program(dtype):
+    graph, prog = pc.Graph(target(64)), program.Sequence()
+    shapes = (96, 128), (128, 64)
+    a = poplin.create_mat_mul_input_lhs(graph, dtype, *shapes, name="a")
+    b = poplin.create_mat_mul_input_rhs(graph, dtype, *shapes, name="b")
+    graph.create_host_write("a", a)
+    graph.create_host_write("b", b)
+    graph.create_host_read("c", poplin.mat_mul(graph, a, b, prog))
+    engine = pc.Engine(graph, prog)
+    engine.write_tensor("a", np.zeros(a.shape, dtype.numpy))
+    engine.write_tensor("b", np.zeros(b.shape, dtype.numpy))
+    engine.run()
+    found = engine.profile().cycles_by_kind
+    planned = plan(graph.target, 1, 96, 128, 64, dtype, dtype is HALF, 0.6)
+    assert sum(found.values()) == pytest.approx(planned.cycles, rel=0.2)
+
+
+def test_the_product_unit_is_charged_as_measured():
+    """A pass with FLOAT sums: 128 multiplications of HALF take four cycles, so 32 a cycle; 64 of FLOAT, so 16."""
+    rows = 6 * 1000
+    half = product_cycles(target(), HALF, rows, 16, 8)
+    single = product_cycles(target(), FLOAT, rows, 8, 8)
+    assert rows * 16 * 8 / half == pytest.approx(32, rel=0.02)
+    assert rows * 8 * 8 / single == pytest.approx(16, rel=0.02)
+
+
+def test_a_report_says_what_is_done_where():
+    graph = pc.Graph(target())
+    text = poplin.mat_mul_report_plan(graph, FLOAT, FLOAT, (4096, 4096), (4096, 4096))
+    assert "[4096, 4096] @ [4096, 4096] of FLOAT" in text
+    assert "of 1472" in text
+    assert "serial steps over k 1\n" not in text  # a tile cannot hold it in one go
+    assert "3 groups" in poplin.mat_mul_grouped_report_plan(graph, HALF, FLOAT, (3, 4, 5), (3, 5, 6))
+
+
+def test_building_a_large_product_takes_seconds():
+    graph, prog = pc.Graph(target()), program.Sequence()
+    began = time.process_time()
+    a = poplin.create_mat_mul_input_lhs(graph, FLOAT, (4096, 4096), (4096, 4096))
+    b = poplin.create_mat_mul_input_rhs(graph, FLOAT, (4096, 4096), (4096, 4096))
+    poplin.mat_mul(graph, a, b, prog)
+    assert time.process_time() - began < 3

@@ -1,0 +1,91 @@
+"""Are routes and rings those of the machines, and do they take the time that was measured?"""
+
+import numpy as np
+import pytest
+
+import popcore as pc
+from popcore.compiler.links import flow_seconds, latency_seconds
+from popcore.topology import Link, ring_order, route
+
+
+def kinds(links):
+    return [link.kind for link in links]
+
+
+def test_a_route_crosses_its_rung_and_follows_the_rail():
+    """
+    A machine is two rungs; the partner's links are wider when the traffic ends there.
+    """
+    target = pc.Device("M2000").target
+    assert route(target, 0, 0) == ()
+    assert route(target, 0, 1) == (Link("rung", 0, 1),)
+    assert route(target, 0, 2) == (Link("rail", 0, 2),)
+    assert route(target, 0, 3) == (Link("cross", 0, 1), Link("rail", 1, 3))
+    assert route(target, 3, 0) == (Link("cross", 3, 2), Link("rail", 2, 0))
+
+
+def test_a_torus_goes_the_shorter_way_and_a_ladder_has_one():
+    torus, ladder = pc.Device("POD64").target, pc.Device("POD16").target
+    assert kinds(route(torus, 0, 62)) == ["rail"]
+    assert kinds(route(torus, 0, 32)) == ["rail"] * 16
+    assert kinds(route(ladder, 0, 14)) == ["rail"] * 7
+    assert kinds(route(torus.with_ipus(16), 0, 14)) == ["rail"] * 7, "a part of a torus is open"
+
+
+def test_pods_are_joined_by_gateways():
+    target = pc.Device("POD256").target
+    assert route(target, 5, 64 + 6) == (Link("gateway out", 1, 1), Link("gateway in", 17, 17), Link("cross", 69, 68), Link("rail", 68, 70))
+
+
+@pytest.mark.parametrize("members", [range(16), range(64), range(0, 64, 2), range(128)])
+def test_a_ring_visits_everyone_once(members):
+    target = pc.Device("POD256").target
+    order = ring_order(target, list(members))
+    assert sorted(order) == list(range(len(members)))
+
+
+def test_neighbours_of_a_ring_are_one_link_apart():
+    """
+    Up one rail and down the other; each bundle carries one flow.
+    """
+    target = pc.Device("POD64").target
+    order = ring_order(target, list(range(64)))
+    hops = [route(target, a, b) for a, b in zip(order, order[1:] + order[:1], strict=True)]
+    assert all(len(h) == 1 for h in hops)
+    assert len({h[0] for h in hops}) == 64
+
+
+@pytest.mark.parametrize(("to", "microseconds"), [(2, 0.54), (4, 0.70), (14, 1.499), (15, 1.760), (1, 0.63)])
+def test_latency_is_what_was_measured(to, microseconds):
+    """
+    Rows J-HOP of the published figures: 16 chips in a ladder.
+    """
+    target = pc.Device("C2", num_ipus=16).target
+    assert latency_seconds(route(target, 0, to)) * 1e6 == pytest.approx(microseconds, rel=0.02)
+
+
+def test_bandwidth_is_what_was_measured():
+    """
+    Rows J-IPUBW: 55.0 GB/s to the partner, 27.72 along the rail.
+    """
+    target = pc.Device("C2", num_ipus=16).target
+    for to, rate in ((1, 55.0e9), (2, 27.72e9)):
+        assert 1e9 / flow_seconds(target, [(0, to, 1e9)])[1] == pytest.approx(rate, rel=0.02)
+
+
+def test_flows_over_one_bundle_share_it():
+    target = pc.Device("POD16").target
+    alone, shared = (flow_seconds(target, flows)[1] for flows in ([(0, 4, 1e6)], [(0, 4, 1e6), (2, 6, 1e6)]))
+    assert shared == pytest.approx(2 * alone)
+    assert flow_seconds(target, []) == (0.0, 0.0)
+
+
+def test_thousands_of_ipus_are_planned_at_once():
+    """
+    A declared system of any size is a target for the cost model.
+    """
+    target = pc.Device("POD256", num_ipus=4096).target
+    order = ring_order(target, list(range(4096)))
+    latency, busiest = flow_seconds(target, [(a, b, 1e6) for a, b in zip(order, order[1:] + order[:1], strict=True)])
+    assert np.isfinite(busiest)
+    assert latency > 2e-6
