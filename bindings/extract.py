@@ -16,7 +16,7 @@ from popcore.errors import CodeletError
 
 _BASES = re.compile(r"\w*Vertex\w*")
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
-_WAITS = re.compile(rb"\bvolatile\b|\batomic\w*\b|__atomic_|__sync_")
+_WAITS = re.compile(rb"(?<!asm )(?<!asm__ )\bvolatile\b|\batomic\w*\b|__atomic_|__sync_")
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ _WORDS = {"unsigned", "signed", "int", "short", "long", "char"}
 _SAME = {
     "uint8_t": "unsigned char", "int8_t": "signed char", "uint16_t": "unsigned short", "int16_t": "short", "uint32_t": "unsigned int", "int32_t": "int",
     "uint64_t": "unsigned long long", "int64_t": "long long", "size_t": "unsigned int", "_Float16": "half", "poplar::half": "half", "uint": "unsigned int",
+    "popcore::SaturatingHalf": "half", "SaturatingHalf": "half",  # g++ leaves out the namespace that asks
 }  # fmt: skip
 
 

@@ -118,6 +118,6 @@ SYNC_THREADS = 48  # one line for each thread
 THREAD_TAKEN = 0  # the segment of its job lists that somebody has begun, twice the phase's number and 0 or 1,
 THREAD_DONE = 1  # and has ended
 THREAD_AWAKE = 2
-THREAD_LATE = 3  # it did not come to begin its last segment: do not wait for it
+THREAD_LATE = 3  # segments for which it is not waited, since it did not come to one before
 PARKED = 0  # what ``vm.work`` returns
 QUIT = 1

@@ -41,7 +41,8 @@ INSTRUCTION_COST = 40  # of the poll budget; a phase costs about its bytes
 BUDGET = 200_000  # between two looks at the clock: about 20 us
 SPINS = 200  # rounds of a wait loop before it lets other threads run, then sleeps
 YIELDS = 2_000
-GRACE = 100  # rounds after which a thread that has not begun is not waited for
+GRACE = 100  # rounds after which a thread that has not begun is not waited for,
+LATE = 64  # nor in so many segments after that, unless it comes
 LINGER = YIELDS + 30  # rounds after which a worker parks if no run is going on: a few milliseconds
 LINE = 64
 FAULT_BYTES = s.FAULT_WORDS * 8
@@ -233,8 +234,9 @@ def wait_for(context, thread, other, job_range, segment):
     line = thread_line(context, other)
     rounds = 0
     while load_acquire(line + s.THREAD_DONE * 8) < segment:
-        if (rounds >= GRACE or word(line, s.THREAD_LATE) != 0) and take(line, segment):
-            store64(line + s.THREAD_LATE * 8, 1)
+        late = word(line, s.THREAD_LATE)
+        if (rounds >= GRACE or late != 0) and take(line, segment):
+            store64(line + s.THREAD_LATE * 8, late - 1 if late != 0 else LATE)
             run_segment(context, thread, other, job_range, segment)
             return 0
         rest(context, rounds)

@@ -1,8 +1,15 @@
 """Fixtures shared by all tests."""
 
+import os
+
 import pytest
+from hypothesis import settings
 
 import popcore as pc
+
+# A loaded machine is no failure; and CI draws the same cases each time, so that a change is judged by what it changed.
+settings.register_profile("popcore", deadline=None, derandomize=bool(os.environ.get("CI")), print_blob=True)
+settings.load_profile("popcore")
 
 
 @pytest.fixture(params=["ReferenceEngine", "Engine"])

@@ -5,10 +5,17 @@
 #include <poplar/QuarterFloat.hpp>
 
 #define POPCORE_VECTOR(ELEMENT, COUNT, NAME) typedef ELEMENT NAME __attribute__((vector_size(COUNT * sizeof(ELEMENT)), may_alias))
+#ifdef POPCORE_HALF_SATURATES
+typedef popcore::HalfVector<2> half2;
+typedef popcore::HalfVector<4> half4;
+typedef popcore::HalfVector<8> half8;
+typedef popcore::HalfVector<16> half16;
+#else
 POPCORE_VECTOR(half, 2, half2);
 POPCORE_VECTOR(half, 4, half4);
 POPCORE_VECTOR(half, 8, half8);
 POPCORE_VECTOR(half, 16, half16);
+#endif
 POPCORE_VECTOR(float, 2, float2);
 POPCORE_VECTOR(float, 4, float4);
 POPCORE_VECTOR(float, 8, float8);

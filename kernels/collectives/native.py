@@ -65,32 +65,34 @@ def _brought(builder, name, operator, value):
     return _combined(builder, name, "mul", value, value)
 
 
-def _each(name, body):
-    """An operation (target, source, elements) that stores ``body(builder, target's value, source's value)`` for each element."""
+def _each(name, body, sources=1):
+    """An operation (target, sources ..., elements): for each element the target's value becomes ``body(builder, it, source's value)``, for each source."""
     kind = _TYPES[name]
 
-    @_operation(3, types.void)
+    @_operation(2 + sources, types.void)
     def loop(context, builder, signature, arguments):
-        target, source, count = arguments
+        places, count = arguments[:-1], arguments[-1]
         whole = builder.ashr(count, I64(VECTOR.bit_length() - 1))
         rest = builder.and_(count, I64(VECTOR - 1))
         vector = ir.VectorType(kind, VECTOR)
-        to, start = _pointer(builder, target, vector), _pointer(builder, source, vector)
+        pointers = [_pointer(builder, place, vector) for place in places]
         align = np.dtype(name).itemsize
         with cgutils.for_range(builder, whole) as step:
-            _store(builder, body, builder.gep(to, [step.index]), builder.gep(start, [step.index]), align)
+            _store(builder, body, [builder.gep(pointer, [step.index]) for pointer in pointers], align)
         done = builder.mul(whole, I64(VECTOR * align))
-        to, start = _pointer(builder, builder.add(target, done), kind), _pointer(builder, builder.add(source, done), kind)
+        pointers = [_pointer(builder, builder.add(place, done), kind) for place in places]
         with cgutils.for_range(builder, rest) as step:
-            _store(builder, body, builder.gep(to, [step.index]), builder.gep(start, [step.index]), align)
+            _store(builder, body, [builder.gep(pointer, [step.index]) for pointer in pointers], align)
         return context.get_dummy_value()
 
     return loop
 
 
-def _store(builder, body, to, start, align):
-    value = body(builder, builder.load(to, align=align), builder.load(start, align=align))
-    builder.store(value, to, align=align)
+def _store(builder, body, pointers, align):
+    value, *brought = [builder.load(pointer, align=align) for pointer in pointers]
+    for each in brought:
+        value = body(builder, value, each)
+    builder.store(value, pointers[0], align=align)
 
 
 def _divider(name):
@@ -118,7 +120,8 @@ def make_reducer(name: str, operator: str) -> Any:
     """A function of a context's address, for ``compile_object``. ``name``: a NumPy dtype's; ``operator``: as in ``reduce``."""
     width = np.dtype(name).itemsize
     take = _each(name, lambda builder, total, value: _brought(builder, name, operator, value))
-    add = _each(name, lambda builder, total, value: _combined(builder, name, operator, total, _brought(builder, name, operator, value)))
+    next_one = lambda builder, total, value: _combined(builder, name, operator, total, _brought(builder, name, operator, value))  # noqa: E731
+    add, add_four = _each(name, next_one), _each(name, next_one, 4)
     join = _each(name, lambda builder, total, value: _combined(builder, name, operator, total, value))
     divide = _divider(name) if operator == "mean" else join
     mean = 1 if operator == "mean" else 0
@@ -133,8 +136,14 @@ def make_reducer(name: str, operator: str) -> Any:
             at, count = load64(job), load64(job + 8)
             chain = chains + load64(job + 16) * p * 8
             take(total, load64(chain) + at, count)
-            for k in range(1, split):
+            k = 1
+            while k + 4 <= split:  # the same order, and the total is loaded and stored once
+                row = chain + k * 8
+                add_four(total, load64(row) + at, load64(row + 8) + at, load64(row + 16) + at, load64(row + 24) + at, count)
+                k += 4
+            while k < split:
                 add(total, load64(chain + k * 8) + at, count)
+                k += 1
             if split < p:
                 take(other, load64(chain + split * 8) + at, count)
                 for k in range(split + 1, p):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any, Generic, TypeVar
 
-from popcore.codelet import InOut, Input, Matrix, MultiVertex, Output, Vector, Vertex
+from popcore.codelet import InOut, Input, Matrix, MultiVertex, Output, Vector
 from popcore.types import FLOAT
 
 T = TypeVar("T", bound=float)
@@ -137,57 +137,93 @@ class MatMulAddBlock(MultiVertex, Generic[T]):
             _add_product(self.a, self.b, self.c)
 
 
-def _sum_bundles(parts: Any) -> float:
-    """One vector of two a cycle and row, and one to store: the loops of PopLibs' reductions, with their prologue."""
-    rows, n = parts.shape
-    return float(30 + (rows + 1) * n / 2)
+_WORKERS = MultiVertex.NUM_WORKERS
+_WIDTH = 8  # sums that a processor does at once
 
 
-class MatMulSumParts(Vertex, Generic[T]):
+def _share(n: int) -> int:
+    """Elements of each worker: whole vectors of _WIDTH, so that no two of them write one word."""
+    return (n + _WORKERS * _WIDTH - 1) // (_WORKERS * _WIDTH) * _WIDTH
+
+
+def _one_sum(parts: Any, i: int) -> float:
+    total = 0.0
+    for r in range(len(parts)):
+        total += parts[r, i]
+    return total
+
+
+def _bundles(rows: int, n: int) -> float:
+    """Of a worker: the prologue, then a vector of two a cycle for each row, and to store: as PopLibs' reductions."""
+    return 30 + (rows + 1) * _share(n) / 2
+
+
+class MatMulSumParts(MultiVertex, Generic[T]):
     """out[i] = parts[0, i] + parts[1, i] + ..., rounded once."""
 
     parts: Input[Matrix[FLOAT]]
     out: Output[Vector[T]]
 
-    def compute(self) -> None:
+    def compute(self, worker: int) -> None:
         parts, out = self.parts, self.out
-        rows = len(parts)
-        for i in range(len(out)):
-            total = 0.0
-            for r in range(rows):
-                total += parts[r, i]
-            out[i] = total
+        i = worker * _share(len(out))
+        end = min(len(out), i + _share(len(out)))
+        while i + _WIDTH <= end:
+            t0 = t1 = t2 = t3 = t4 = t5 = t6 = t7 = 0.0
+            for r in range(len(parts)):
+                row = parts[r]
+                t0 += row[i]
+                t1 += row[i + 1]
+                t2 += row[i + 2]
+                t3 += row[i + 3]
+                t4 += row[i + 4]
+                t5 += row[i + 5]
+                t6 += row[i + 6]
+                t7 += row[i + 7]
+            out[i] = t0
+            out[i + 1] = t1
+            out[i + 2] = t2
+            out[i + 3] = t3
+            out[i + 4] = t4
+            out[i + 5] = t5
+            out[i + 6] = t6
+            out[i + 7] = t7
+            i += _WIDTH
+        while i < end:
+            out[i] = _one_sum(parts, i)
+            i += 1
 
     def cycles(self) -> float:
-        return _sum_bundles(self.parts)
+        return _bundles(*self.parts.shape)
 
 
-class MatMulAddParts(Vertex, Generic[T, K]):
+class MatMulAddParts(MultiVertex, Generic[T, K]):
     """out[i] += k * (parts[0, i] + parts[1, i] + ...), rounded once."""
 
     parts: Input[Matrix[FLOAT]]
     k: Input[K]
     out: InOut[Vector[T]]
 
-    def compute(self) -> None:
+    def compute(self, worker: int) -> None:
         parts, out = self.parts, self.out
-        rows = len(parts)
         k = float(self.k)
-        for i in range(len(out)):
-            total = 0.0
-            for r in range(rows):
-                total += parts[r, i]
-            out[i] = float(out[i]) + k * total
+        first = worker * _share(len(out))
+        for i in range(first, min(len(out), first + _share(len(out)))):
+            out[i] = float(out[i]) + k * _one_sum(parts, i)
 
     def cycles(self) -> float:
-        return _sum_bundles(self.parts) + len(self.out)
+        return _bundles(*self.parts.shape) + _share(len(self.out))
 
 
-class MatMulZero(Vertex, Generic[T]):
+class MatMulZero(MultiVertex, Generic[T]):
     """out = 0: a product of matrices that have no k."""
 
     out: Output[Vector[T]]
 
-    def compute(self) -> None:
-        for i in range(len(self.out)):
+    def compute(self, worker: int) -> None:
+        first = worker * _share(len(self.out))
+        for i in range(first, min(len(self.out), first + _share(len(self.out)))):
             self.out[i] = 0.0
+
+    def cycles(self) -> float:
+        return 30 + _share(len(self.out)) / 2

@@ -235,7 +235,7 @@ _SHAPES: Mapping[str, Any] = {"rows": Rows[T, A, O], "columns": Columns[T, A], "
 
 CODELETS: Mapping[tuple[str, str], Any] = {
     (operation.__name__, shape): types.new_class(
-        f"Reduce{shape.capitalize()}{operation.__name__}", (operation, base), {}, lambda ns: ns.update(__module__=__name__)
+        f"popops::Reduce{shape.capitalize()}{operation.__name__}", (operation, base), {}, lambda ns: ns.update(__module__=__name__)
     )
     for operation in _OPERATIONS
     for shape, base in _SHAPES.items()

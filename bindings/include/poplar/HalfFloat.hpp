@@ -1,11 +1,19 @@
-// half: IEEE binary16, rounded after every operation. It is the compiler's own type, made known to the standard library.
+// half: IEEE binary16, rounded after every operation. It is the compiler's own type, made known to the standard library;
+// with POPCORE_HALF_SATURATES a class with a tile's overflow rule.
 #pragma once
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <type_traits>
 
+#ifdef POPCORE_HALF_SATURATES
+#include <popcore/saturating_half.hpp>
+typedef popcore::SaturatingHalf half;
+#define POPCORE_ROUNDED half::rounded
+#else
 typedef _Float16 half;
+#define POPCORE_ROUNDED half
+#endif
 
 namespace poplar {
 using ::half;
@@ -24,7 +32,11 @@ template <> struct numeric_limits<half> {
   static constexpr bool is_iec559 = true;
   static constexpr bool is_bounded = true;
   static constexpr bool is_modulo = false;
+  #ifdef POPCORE_HALF_SATURATES
+  static constexpr bool has_infinity = false;
+#else
   static constexpr bool has_infinity = true;
+#endif
   static constexpr bool has_quiet_NaN = true;
   static constexpr bool has_signaling_NaN = true;
   static constexpr float_denorm_style has_denorm = denorm_present;
@@ -46,7 +58,7 @@ template <> struct numeric_limits<half> {
   static constexpr half denorm_min() noexcept { return half(0x1p-24f); }
   static constexpr half epsilon() noexcept { return half(0x1p-10f); }
   static constexpr half round_error() noexcept { return half(0.5f); }
-  static constexpr half infinity() noexcept { return half(__builtin_inff()); }
+  static constexpr half infinity() noexcept { return half(_Float16(__builtin_inff())); }
   static constexpr half quiet_NaN() noexcept { return half(__builtin_nanf("")); }
   static constexpr half signaling_NaN() noexcept { return half(__builtin_nansf("")); }
 };
@@ -65,9 +77,9 @@ template <> inline constexpr bool is_scalar_v<half> = true;
 
 // Computed as float and rounded once, which is right for the basic ones and how a tile does the others.
 #define POPCORE_ONE(NAME) \
-  inline half NAME(half x) { return half(__builtin_##NAME##f(float(x))); }
+  inline half NAME(half x) { return POPCORE_ROUNDED(__builtin_##NAME##f(float(x))); }
 #define POPCORE_TWO(NAME) \
-  inline half NAME(half x, half y) { return half(__builtin_##NAME##f(float(x), float(y))); }
+  inline half NAME(half x, half y) { return POPCORE_ROUNDED(__builtin_##NAME##f(float(x), float(y))); }
 POPCORE_ONE(sqrt)
 POPCORE_ONE(cbrt)
 POPCORE_ONE(exp)
@@ -107,7 +119,7 @@ POPCORE_TWO(hypot)
 #undef POPCORE_TWO
 
 inline half abs(half x) { return half(__builtin_fabsf(float(x))); }
-inline half fma(half x, half y, half z) { return half(__builtin_fmaf(float(x), float(y), float(z))); }
+inline half fma(half x, half y, half z) { return POPCORE_ROUNDED(__builtin_fmaf(float(x), float(y), float(z))); }
 inline bool isnan(half x) { return __builtin_isnan(float(x)); }
 inline bool isinf(half x) { return __builtin_isinf(float(x)); }
 inline bool isfinite(half x) { return __builtin_isfinite(float(x)); }

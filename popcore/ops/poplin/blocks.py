@@ -17,7 +17,8 @@ from popcore.graph.tensor import from_regions
 from popcore.program import Copy, Sequence
 from popcore.types import Array, ElementType
 
-SHARE = 16  # elements: a block is shared out to tiles in pieces of that many
+SHARE = 64  # elements: an operand's block is shared out to tiles in pieces of at least that many, so that few are to be moved
+SUM_SHARE = 16  # and a result's: the tiles that hold it add up the partial products
 DIRECT = 16  # elements: vertices are connected to a tensor as it is if its blocks consist of runs at least so long
 
 
@@ -87,22 +88,22 @@ class Blocks:
         made: Regions = coalesce(base + begins.reshape(-1), lengths.reshape(-1))
         return from_regions(flat._variables(), flat.dtype, self.shape, made, flat)
 
-    def share_out(self, graph: Graph, flat: Tensor, tiles: Array) -> None:
-        """Map each block of ``flat``, which is in their order, in equal shares to ``tiles``, int64[groups, row parts, column parts, shares]."""
+    def share_out(self, graph: Graph, flat: Tensor, tiles: Array, least: int) -> None:
+        """Map each block of ``flat``, which is in their order, in equal shares to ``tiles``, int64[groups, row parts, column parts, shares]; of whole ``least`` elements."""
         shares = tiles.shape[-1]
         size = self.size.reshape(-1, 1)
-        units = -(-size // SHARE)
-        ends = np.minimum(np.arange(1, shares + 1)[None] * units // shares * SHARE, size)
+        units = -(-size // least)
+        ends = np.minimum(np.arange(1, shares + 1)[None] * units // shares * least, size)
         begins = np.hstack([np.zeros((size.size, 1), np.int64), ends[:, :-1]])
         length = (ends - begins).reshape(-1)
         begin = (self.start.reshape(-1, 1) + begins).reshape(-1)
         some = length > 0
         graph.map_intervals(flat, begin[some], length[some], tiles.reshape(-1)[some])
 
-    def create(self, graph: Graph, dtype: ElementType, tiles: Array, name: str) -> tuple[Tensor, Tensor]:
+    def create(self, graph: Graph, dtype: ElementType, tiles: Array, name: str, least: int = SHARE) -> tuple[Tensor, Tensor]:
         """A new variable in this order, shared out to ``tiles``: as a vector, and as a tensor of ``shape``."""
         flat = graph.add_variable(dtype, (self.numel,), name=name)
-        self.share_out(graph, flat, tiles)
+        self.share_out(graph, flat, tiles, least)
         return flat, self.tensor(flat)
 
     def arranged(self, graph: Graph, t: Tensor, tiles: Array, prog: Sequence, name: str) -> Tensor:

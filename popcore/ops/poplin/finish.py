@@ -13,8 +13,6 @@ from popcore.graph.tensor import from_regions
 from popcore.program import Execute, Sequence
 from popcore.types import Array
 
-LEAST = 16  # elements of a worker's share, so that a small result does not use six workers for a few elements each
-
 
 def finish(graph: Graph, codelet: Any, parts: Tensor | None, count: int, out: Tensor, prog: Sequence, name: str, **fields: Any) -> None:
     """Add a compute set in which ``codelet`` sums ``parts`` into ``out``.
@@ -37,7 +35,7 @@ def finish(graph: Graph, codelet: Any, parts: Tensor | None, count: int, out: Te
 
 
 def _shares(graph: Graph, out: Tensor) -> tuple[Regions, Array, Array, Array]:
-    """``out`` in an order in which each vertex's share is one range.
+    """``out`` in an order in which what each tile holds is one range: that of a vertex there.
 
     Returns: the order, as runs of positions in ``out``; and of each vertex begin and length in that order, and its tile.
     """
@@ -51,14 +49,7 @@ def _shares(graph: Graph, out: Tensor) -> tuple[Regions, Array, Array, Array]:
     heads = np.concatenate(([0], np.flatnonzero(np.diff(tile)) + 1))
     held = np.add.reduceat(length, heads)
     first = np.cumsum(held) - held
-    workers = graph.target.num_worker_contexts
-    share = np.maximum(-(-held // workers), LEAST)
-    share = -(-share // 4) * 4  # whole vectors, also of HALF
-    at = first[:, None] + np.arange(workers)[None] * share[:, None]
-    size = np.minimum(share[:, None], (first + held)[:, None] - at)
-    some = size > 0
-    tiles = np.broadcast_to(tile[heads][:, None], at.shape)
-    return Regions(begin, length), at[some], size[some], tiles[some]
+    return Regions(begin, length), first, held, tile[heads]
 
 
 def _gathered(parts: Tensor, count: int, order: Regions, begin: Array, length: Array) -> Tensor:

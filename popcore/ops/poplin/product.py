@@ -8,7 +8,7 @@ import numpy as np
 
 from popcore.codelets.mat_mul import MatMulAddBlock, MatMulAddParts, MatMulBlock, MatMulSumParts, MatMulZero
 from popcore.graph import Graph, Tensor
-from popcore.ops.poplin.blocks import Blocks
+from popcore.ops.poplin.blocks import SUM_SHARE, Blocks
 from popcore.ops.poplin.cost import product_cycles
 from popcore.ops.poplin.finish import finish
 from popcore.ops.poplin.params import Sizes
@@ -112,4 +112,4 @@ def typed(codelet: Any, *dtypes: ElementType) -> Any:
 
 def new_output(product: Product, dtype: DTypeLike, name: str) -> Tensor:
     """A tensor for the result, of rank 3, in order of the blocks and on the tiles that make them."""
-    return product.c.create(product.graph, as_element_type(dtype), product.c_tiles, name)[1]
+    return product.c.create(product.graph, as_element_type(dtype), product.c_tiles, name, SUM_SHARE)[1]

@@ -1,13 +1,17 @@
-"""Functions of neural networks: non-linearities, softmax, losses. After PopLibs' popnn, in snake_case."""
+"""Functions of neural networks: non-linearities, softmax, losses, normalisation. After PopLibs' popnn, in snake_case."""
 
 from popcore.ops.popnn.extremes import arg_max, arg_min, max_and_arg_max, min_and_arg_min
 from popcore.ops.popnn.loss import LossType, calc_accuracy, calc_loss
 from popcore.ops.popnn.non_linearity import NonLinearityType, non_linearity, non_linearity_in_place, non_linearity_input_gradient
+from popcore.ops.popnn.norms import BATCH, LAYER, Norm, norm_gradients, norm_param_gradients, norm_statistics, norm_whiten, normalise
 from popcore.ops.popnn.softmax import log_softmax, log_softmax_in_place, softmax, softmax_in_place
 
 __all__ = [
+    "BATCH",
+    "LAYER",
     "LossType",
     "NonLinearityType",
+    "Norm",
     "arg_max",
     "arg_min",
     "calc_accuracy",
@@ -19,6 +23,11 @@ __all__ = [
     "non_linearity",
     "non_linearity_in_place",
     "non_linearity_input_gradient",
+    "norm_gradients",
+    "norm_param_gradients",
+    "norm_statistics",
+    "norm_whiten",
+    "normalise",
     "softmax",
     "softmax_in_place",
 ]

@@ -3,9 +3,11 @@
 from popcore.ops.popops import binary, expr, ternary, unary
 from popcore.ops.popops.binary import *  # noqa: F403
 from popcore.ops.popops.cast import cast, cast_with_output, check_accuracy_when_cast
+from popcore.ops.popops.codelets import add_codelets
 from popcore.ops.popops.encoding import MASKED_LABEL_CODE, encode_one_hot
 from popcore.ops.popops.expr import BinaryOpType, TernaryOpType, UnaryOpType
 from popcore.ops.popops.fill import fill, iota, zero
+from popcore.ops.popops.gather import create_gather_input, gather
 from popcore.ops.popops.logic import all_true, has_nan, has_nan_or_inf
 from popcore.ops.popops.loop import counted_for_loop, counted_loop
 from popcore.ops.popops.mapping import map, map_in_place, map_with_output, output_generated_codelet  # noqa: A004  # PopLibs' name
@@ -13,12 +15,24 @@ from popcore.ops.popops.operation import Operation, ReduceParams
 from popcore.ops.popops.pad import PaddingMapping, PaddingType, pad
 from popcore.ops.popops.reduce import SingleReduceOp, reduce, reduce_many, reduce_with_output
 from popcore.ops.popops.scaled_add import ScaledAddSpecialisation, scaled_add_to, scaled_subtract_from
+from popcore.ops.popops.slicing import (
+    create_indices_tensor,
+    create_slice_tensor,
+    create_sliceable_tensor,
+    dynamic_slice,
+    dynamic_update,
+    multi_slice,
+    multi_update,
+    multi_update_add,
+    multi_update_max,
+    multi_update_mul,
+)
 from popcore.ops.popops.ternary import *  # noqa: F403
 from popcore.ops.popops.unary import *  # noqa: F403
 
 __all__ = [
-    "MASKED_LABEL_CODE",
     "BinaryOpType",
+    "MASKED_LABEL_CODE",
     "Operation",
     "PaddingMapping",
     "PaddingType",
@@ -27,21 +41,34 @@ __all__ = [
     "SingleReduceOp",
     "TernaryOpType",
     "UnaryOpType",
+    "add_codelets",
     "all_true",
     "cast",
     "cast_with_output",
     "check_accuracy_when_cast",
     "counted_for_loop",
     "counted_loop",
+    "create_gather_input",
+    "create_indices_tensor",
+    "create_slice_tensor",
+    "create_sliceable_tensor",
+    "dynamic_slice",
+    "dynamic_update",
     "encode_one_hot",
     "expr",
     "fill",
+    "gather",
     "has_nan",
     "has_nan_or_inf",
     "iota",
     "map",
     "map_in_place",
     "map_with_output",
+    "multi_slice",
+    "multi_update",
+    "multi_update_add",
+    "multi_update_max",
+    "multi_update_mul",
     "output_generated_codelet",
     "pad",
     "reduce",

@@ -58,7 +58,7 @@ def handed(expression: Typed) -> dict[str, Any]:
 
 def source_of(cls: type[codelet.Vertex]) -> str:
     """The source of a generated class."""
-    return "".join(linecache.getlines(_file_of(cls.__name__)))
+    return "".join(linecache.getlines(_file_of(cls.__qualname__)))
 
 
 @cache
@@ -71,6 +71,7 @@ def _made(title: str, source: str) -> type[codelet.Vertex]:
     namespace: dict[str, Any] = {**_NAMESPACE, "__name__": __name__}
     exec(compile(text, file, "exec"), namespace)
     made: type[codelet.Vertex] = namespace[name]
+    made.__name__ = f"popops::{name}"  # a name that no class of the user has
     return made
 
 

@@ -85,7 +85,7 @@ def output_generated_codelet(expression: Any, tensors: Items[Tensor], name: str 
     typed = infer(as_expression(expression, len(tensors)), [t.dtype for t in tensors])
     scalars = tuple(t.num_elements == 1 and _shape_of(tensors) != t.shape for t in tensors)
     cls = vertex_class(typed, Signature(tuple(t.dtype for t in tensors), scalars, typed.dtype))
-    return source_of(cls).replace(cls.__name__, name)
+    return source_of(cls).replace(cls.__qualname__, name)
 
 
 def same_elements(a: Tensor, b: Tensor) -> bool:

@@ -167,7 +167,7 @@ def _finish(stages: Stages, level: int, result: Tensor, params: ReduceParams, dt
     tensors, e = [result], PlaceHolder(1)
     expression: Expr = e
     if params.scale is not None:
-        tensors.append(params.scale)
+        tensors.append(params.scale.reshape(()))
         expression = (expression if result.dtype is FLOAT else Cast(expression, FLOAT)) * PlaceHolder(len(tensors))
     if params.update and out is not None:
         tensors.append(out)

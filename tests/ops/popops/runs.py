@@ -1,5 +1,7 @@
 """What the tests of popops share: drawn tensors, and one graph run by both engines."""
 
+import itertools
+
 import numpy as np
 from hypothesis import strategies as st
 
@@ -19,10 +21,10 @@ def values(dtype, shape, seed=0):
     """Small numbers that all types hold exactly."""
     rng = np.random.default_rng(seed)
     if dtype is BOOL:
-        return rng.integers(0, 2, shape).astype(bool)
+        return np.asarray(rng.integers(0, 2, shape)).astype(bool)
     if dtype.is_integral:
-        return rng.integers(0 if dtype.kind == "uint" else -20, 20, shape).astype(dtype.numpy)
-    return (rng.integers(-40, 40, shape) / 8).astype(dtype.numpy)
+        return np.asarray(rng.integers(0 if dtype.kind == "uint" else -20, 20, shape)).astype(dtype.numpy)
+    return np.asarray(rng.integers(-40, 40, shape) / 8).astype(dtype.numpy)
 
 
 def run(graph, prog, writes, reads, engines=(pc.ReferenceEngine, pc.Engine)):
@@ -64,7 +66,7 @@ def mapped(draw, graph, dtype, shape, name=""):
             graph.set_tile_mapping(t[i], i % TILES)
     else:
         cuts = sorted({0, numel, *draw(st.lists(st.integers(0, numel), max_size=5))})
-        for i, (a, b) in enumerate(zip(cuts, cuts[1:], strict=False)):
+        for i, (a, b) in enumerate(itertools.pairwise(cuts)):
             graph.set_tile_mapping(t.flatten()[a:b], (5 * i + 2) % TILES)
     views = {
         "plain": lambda x: x,

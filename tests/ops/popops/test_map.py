@@ -15,7 +15,7 @@ from popcore import errors, program
 from popcore.graph import concat
 from popcore.ops import popops
 from popcore.ops.popops import expr
-from popcore.ops.popops.expr import _1, _2, _3, Cast, Const, ConstHalf, IsFinite, IsInf, IsNaN, Select
+from popcore.ops.popops.expr import Cast, Const, ConstHalf, IsFinite, IsInf, IsNaN, Select, _1, _2, _3
 from popcore.types import BOOL, FLOAT, HALF, INT, UNSIGNED_INT
 from tests.ops.popops.runs import TILES, mapped, new_graph, run, shapes, values
 
@@ -143,7 +143,7 @@ def test_constants_take_the_type_beside_them():
                 Select(Const(1), _1, _2): np.where(tensors[truth], 1, x),
                 Select(_1, 1, _2): np.where(tensors[truth], x, 1),
                 (2 + Const(1)) * _1: 3 * x,
-                Select(_1, 7, (1 < _1) & (_1 <= 2)): np.where((x > 1) & (x <= 2), x, 7),
+                Select(_1, 7, (_1 > 1) & (_1 <= 2)): np.where((x > 1) & (x <= 2), x, 7),
             }.items()
         ):
             made = popops.map(graph, e, [t, truth], prog)

@@ -13,7 +13,7 @@ from popcore.program import Copy, Execute
 from popcore.types import BOOL, FLOAT, HALF, INT, UNSIGNED_INT
 from tests.ops.popops.runs import mapped, new_graph, run, shapes, values
 
-DRAWN = settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
+DRAWN = settings(deadline=None, max_examples=40, suppress_health_check=list(HealthCheck))
 NUMPY = {
     Operation.ADD: np.add.reduce, Operation.MUL: np.multiply.reduce, Operation.MIN: np.minimum.reduce, Operation.MAX: np.maximum.reduce,
     Operation.LOGICAL_AND: np.logical_and.reduce, Operation.LOGICAL_OR: np.logical_or.reduce, Operation.LOG_ADD: np.logaddexp.reduce,
@@ -255,7 +255,11 @@ def test_mistakes():
     Types, dimensions, shapes, parameters, options: refused at the call, and nothing is added.
     """
     graph, prog = new_graph(), program.Sequence()
-    f, b, i, s = graph.add_variable(FLOAT, (4, 5), "linear"), *(graph.add_variable(t, (4, 5), "linear") for t in (BOOL, INT)), graph.add_variable(FLOAT, (2,), tile=0)
+    f, b, i, s = (
+        graph.add_variable(FLOAT, (4, 5), "linear"),
+        *(graph.add_variable(t, (4, 5), "linear") for t in (BOOL, INT)),
+        graph.add_variable(FLOAT, (2,), tile=0),
+    )
     for kind, call in (
         (errors.ElementTypeError, lambda: popops.reduce(graph, b, [0], Operation.ADD, prog)),
         (errors.ElementTypeError, lambda: popops.reduce(graph, f, [0], Operation.LOGICAL_OR, prog)),

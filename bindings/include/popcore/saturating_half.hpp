@@ -1,0 +1,125 @@
+// half as a tile's overflow rule has it: a result too large is the largest number of its sign, and an infinity that comes in gives NaN.
+// Otherwise it is _Float16: rounded after every operation, float beside a float, half beside an integer.
+#pragma once
+#include <cstddef>
+#include <type_traits>
+
+namespace popcore {
+
+class SaturatingHalf;
+template <class T> using IsNumber = std::conjunction<std::negation<std::is_same<T, SaturatingHalf>>, std::disjunction<std::is_arithmetic<T>, std::is_enum<T>>>;
+
+class SaturatingHalf {
+  _Float16 value_;
+
+  static constexpr float largest = 65504.0f;
+  static constexpr float operand(SaturatingHalf x) { // of arithmetic
+    const float wide = float(x.value_);
+    return wide - wide == 0 ? wide : __builtin_nanf("");
+  }
+
+public:
+  SaturatingHalf() = default;
+  constexpr SaturatingHalf(_Float16 value) : value_(value) {}
+  template <class T, class = std::enable_if_t<IsNumber<T>::value>> constexpr SaturatingHalf(T x) : value_(converted(float(x))) {}
+  constexpr operator float() const { return float(value_); }
+
+  static constexpr _Float16 converted(float x) { return x - x == 0 ? rounded(x).value_ : _Float16(__builtin_nanf("")); }
+  static constexpr SaturatingHalf rounded(float x) { return SaturatingHalf(x > largest ? _Float16(largest) : x < -largest ? _Float16(-largest) : _Float16(x)); }
+
+  friend constexpr SaturatingHalf operator+(SaturatingHalf a, SaturatingHalf b) { return rounded(operand(a) + operand(b)); }
+  friend constexpr SaturatingHalf operator-(SaturatingHalf a, SaturatingHalf b) { return rounded(operand(a) - operand(b)); }
+  friend constexpr SaturatingHalf operator*(SaturatingHalf a, SaturatingHalf b) { return rounded(operand(a) * operand(b)); }
+  // A tile divides as float and converts.
+  friend constexpr SaturatingHalf operator/(SaturatingHalf a, SaturatingHalf b) { return SaturatingHalf(operand(a) / operand(b)); }
+  constexpr SaturatingHalf operator-() const { return SaturatingHalf(-value_); }
+  constexpr SaturatingHalf operator+() const { return *this; }
+  template <class T> constexpr SaturatingHalf &operator+=(T x) { return *this = *this + x; }
+  template <class T> constexpr SaturatingHalf &operator-=(T x) { return *this = *this - x; }
+  template <class T> constexpr SaturatingHalf &operator*=(T x) { return *this = *this * x; }
+  template <class T> constexpr SaturatingHalf &operator/=(T x) { return *this = *this / x; }
+  constexpr SaturatingHalf &operator++() { return *this += 1; }
+  constexpr SaturatingHalf &operator--() { return *this -= 1; }
+  constexpr SaturatingHalf operator++(int) {
+    const SaturatingHalf before = *this;
+    ++*this;
+    return before;
+  }
+  constexpr SaturatingHalf operator--(int) {
+    const SaturatingHalf before = *this;
+    --*this;
+    return before;
+  }
+};
+
+// Beside another number: half beside an integer, else the other's type.
+template <class T> using Beside = std::enable_if_t<IsNumber<T>::value, std::conditional_t<std::is_floating_point_v<T>, T, SaturatingHalf>>;
+
+#define POPCORE_BESIDE(SIGN) \
+  template <class T> constexpr Beside<T> operator SIGN(SaturatingHalf a, T b) { return Beside<T>(a) SIGN Beside<T>(b); } \
+  template <class T> constexpr Beside<T> operator SIGN(T a, SaturatingHalf b) { return Beside<T>(a) SIGN Beside<T>(b); }
+POPCORE_BESIDE(+)
+POPCORE_BESIDE(-)
+POPCORE_BESIDE(*)
+POPCORE_BESIDE(/)
+#undef POPCORE_BESIDE
+
+// Short vectors of it; the compiler's own can have no class as elements.
+template <int N> struct __attribute__((may_alias)) HalfVector {
+  struct Mask { // what a comparison gives: -1 or 0
+    short lanes[N];
+    short operator[](std::size_t i) const { return lanes[i]; }
+  };
+  alignas(2 * N) SaturatingHalf lanes[N];
+
+  constexpr SaturatingHalf &operator[](std::size_t i) { return lanes[i]; }
+  constexpr const SaturatingHalf &operator[](std::size_t i) const { return lanes[i]; }
+  constexpr HalfVector operator-() const {
+    HalfVector made = *this;
+    for (SaturatingHalf &x : made.lanes)
+      x = -x;
+    return made;
+  }
+
+#define POPCORE_LANES(SIGN) \
+  constexpr HalfVector &operator SIGN##=(const HalfVector &b) { \
+    for (int i = 0; i < N; ++i) \
+      lanes[i] = lanes[i] SIGN b.lanes[i]; \
+    return *this; \
+  } \
+  constexpr HalfVector &operator SIGN##=(SaturatingHalf b) { \
+    for (SaturatingHalf &x : lanes) \
+      x = x SIGN b; \
+    return *this; \
+  } \
+  friend constexpr HalfVector operator SIGN(HalfVector a, const HalfVector &b) { return a SIGN##= b; } \
+  friend constexpr HalfVector operator SIGN(HalfVector a, SaturatingHalf b) { return a SIGN##= b; } \
+  friend constexpr HalfVector operator SIGN(SaturatingHalf a, const HalfVector &b) { \
+    HalfVector made = b; \
+    for (SaturatingHalf &x : made.lanes) \
+      x = a SIGN x; \
+    return made; \
+  }
+  POPCORE_LANES(+)
+  POPCORE_LANES(-)
+  POPCORE_LANES(*)
+  POPCORE_LANES(/)
+#undef POPCORE_LANES
+
+#define POPCORE_COMPARED(SIGN) \
+  friend Mask operator SIGN(const HalfVector &a, const HalfVector &b) { \
+    Mask made = {}; \
+    for (int i = 0; i < N; ++i) \
+      made.lanes[i] = a.lanes[i] SIGN b.lanes[i] ? -1 : 0; \
+    return made; \
+  }
+  POPCORE_COMPARED(<)
+  POPCORE_COMPARED(<=)
+  POPCORE_COMPARED(>)
+  POPCORE_COMPARED(>=)
+  POPCORE_COMPARED(==)
+  POPCORE_COMPARED(!=)
+#undef POPCORE_COMPARED
+};
+
+} // namespace popcore
