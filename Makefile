@@ -11,7 +11,7 @@ SOURCES := pyproject.toml setup.py $(shell find -P popcore kernels bindings -typ
 .PHONY: demo test
 
 demo: $(VENV)/.installed
-	$(PY) examples/digits_knn.py
+	$(PY) examples/digits_pod64.py
 
 # -P and importlib: what is tested is what was installed, not this folder.
 test: $(VENV)/.installed
