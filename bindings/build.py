@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 import warnings
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,7 +41,7 @@ class Builder:
         self.files, self.flags, self.folder = list(files), list(flags), folder
         self.compiler = toolchain.find_compiler()
         self.extra: list[str] = []  # of second tries
-        self.parsed = [self._parse(file) for file in self.files]
+        self.parsed = self._parse_all()
 
     @property
     def what(self) -> str:
@@ -61,6 +62,10 @@ class Builder:
 
     def _command(self) -> list[str]:
         return [self.compiler, *toolchain.LANGUAGE, *toolchain.flags_of(self.compiler), *toolchain.CODE]
+
+    def _parse_all(self) -> list[Parsed]:
+        with ThreadPoolExecutor(len(self.files)) as pool:
+            return list(pool.map(self._parse, self.files))
 
     def _parse(self, file: Path) -> Parsed:
         includes = ("-isystem", str(toolchain.HEADERS), "-include", "popcore/driver.hpp")
@@ -86,24 +91,23 @@ class Builder:
             return cache.keep_library(library, self.folder)
 
     def _compile_all(self, place: Path, described: Sequence[int], driven: Sequence[int], what: str) -> list[str]:
+        """Compile the files side by side. Returns the objects."""
         while True:
-            objects, first = [], 0
-            for number, parsed in enumerate(self.parsed):
-                count = len(parsed.found.candidates)
-                here = [i - first for i in described if first <= i < first + count]
-                run_here = {i - first for i in driven if first <= i < first + count}
-                output = place / f"{number}.o"
-                failed = self._compile(parsed, number, first, here, run_here, output)
-                if failed:
-                    if self._try_again(failed, what):
-                        break
-                    raise diagnose.compile_error(failed, what)
-                objects.append(str(output))
-                first += count
-            else:
-                return objects
+            with ThreadPoolExecutor(len(self.parsed)) as pool:  # toolchain.run limits how many compilers run at once
+                started, first = [], 0
+                for number, parsed in enumerate(self.parsed):
+                    count = len(parsed.found.candidates)
+                    here = [i - first for i in described if first <= i < first + count]
+                    run_here = {i - first for i in driven if first <= i < first + count}
+                    started.append(pool.submit(self._compile, parsed, number, first, here, run_here, place, what))
+                    first += count
+                failed = next((said for each in started if (said := each.result())), "")
+            if not failed:
+                return [str(_object(place, number)) for number in range(len(self.parsed))]
+            if not self._try_again(failed, what):
+                raise diagnose.compile_error(failed, what)
 
-    def _compile(self, parsed: Parsed, number: int, first: int, described: Sequence[int], driven: set[int], output: Path) -> str:
+    def _compile(self, parsed: Parsed, number: int, first: int, described: Sequence[int], driven: set[int], place: Path, what: str) -> str:
         """Compile one file to an object. Returns what the compiler said if it refused, else ""."""
         found, text = parsed.found, parsed.text
         body = text.edited(found.edits)
@@ -111,18 +115,19 @@ class Builder:
         if described or number == 0:
             prefix = f"file{number}_" if number else ""
             tail = generate.tables(found.candidates, described, driven, prefix, first)
+        output = _object(place, number)
         whole = output.with_suffix(".ii")
         whole.write_bytes(generate.declarations(found).encode() + body + b"\n" + tail.encode("utf-8", "surrogateescape") + b"\n")
         flags = [f for f in self.flags if not f.startswith(("-I", "-D", "-U", "-l", "-L", "-Wl,"))]
         command = [*self._command(), *self.extra, *flags, "-x", "c++-cpp-output", "-c", str(whole), "-o", str(output)]
-        done = toolchain.run(command, parsed.path.name, output.parent)
+        done = toolchain.run(command, f"{what} ({parsed.path.name})", place)
         return done.stderr or "no reason given" if done.returncode else ""
 
     def _try_again(self, said: str, what: str) -> bool:
         """Whether the source may compile by the rules of older compilers."""
         if MUTABLE_INPUT not in self.extra and diagnose.casts_away_const(said):
             self.extra.append(MUTABLE_INPUT)
-            self.parsed = [self._parse(file) for file in self.files]
+            self.parsed = self._parse_all()
             return True
         if PERMISSIVE not in self.extra and diagnose.is_permissible(said) and "clang" not in self.compiler:
             self.extra.append(PERMISSIVE)
@@ -130,6 +135,10 @@ class Builder:
             warnings.warn(f"{what} is not valid C++ and was compiled with -fpermissive: {reason}", UserWarning, stacklevel=2)
             return True
         return False
+
+
+def _object(place: Path, number: int) -> Path:
+    return place / f"{number}.o"
 
 
 def build_c(files: Sequence[Path], flags: Sequence[str], folder: Path) -> str:

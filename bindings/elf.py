@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
-_SYMTAB, _NOBITS = 2, 8
+_SYMTAB = 2
 _OBJECT, _WRITE, _TLS = 1, 1, 0x400
 # The compiler's, the standard library's and popcore's own; not what the codelet's author wrote.
 _NOT_USERS = ("_ZN7popcore", "_ZZN7popcore", "_ZNSt", "_ZSt", "_ZZNSt", "_ZTV", "_ZTI", "_ZTS", "_ZStL", "_DYNAMIC", "_GLOBAL_OFFSET_TABLE_")
@@ -19,48 +18,69 @@ _STARTUP = ("completed.0", "__dso_handle", "__TMC_END__", "__bss_start", "_edata
 
 @dataclass(frozen=True)
 class Symbol:
-    """A variable or function."""
+    """A variable."""
 
     name: str
     address: int  # from where the library is loaded
     nbytes: int
-    is_object: bool
-    writable: bool
-    defined: bool
 
 
-def symbols(content: bytes) -> Iterator[Symbol]:
-    """All symbols of a 64-bit little-endian ELF file; none of any other file."""
+@dataclass(frozen=True)
+class _Tables:
+    """Where a file has its symbols: all in the tables that are not needed for loading."""
+
+    content: bytes
+    sections: list[tuple[int, ...]]
+    section_names: int
+    symbols: list[tuple[int, ...]]
+    names: int  # where the symbols' names begin
+
+    def name(self, symbol: tuple[int, ...]) -> str:
+        start = self.names + symbol[0]
+        return self.content[start : self.content.index(b"\0", start)].decode("ascii", "replace")
+
+    def keeps_values(self, section: int) -> bool:
+        """Whether a section can be written to by a codelet; not what belongs to a thread, or is written while loading only."""
+        if not 0 < section < len(self.sections):
+            return False
+        start = self.section_names + self.sections[section][0]
+        flags = self.sections[section][2]
+        return bool(flags & _WRITE) and not flags & _TLS and not self.content.startswith((b".data.rel.ro", b".init_array", b".fini_array", b".got"), start)
+
+
+def _tables(content: bytes) -> _Tables | None:
+    """None for what is no 64-bit little-endian ELF file, or has no symbols."""
     if content[:6] != b"\x7fELF\x02\x01":
-        return
+        return None
     head = _HEADER.unpack_from(content)
     offset, size, count = head[6], head[11], head[12]
     sections = [_SECTION.unpack_from(content, offset + i * size) for i in range(count)]
     for section in sections:
-        if section[1] != _SYMTAB:
-            continue
-        names = sections[section[6]][4]
-        for at in range(section[4], section[4] + section[5], _SYMBOL.size):
-            name, info, _, index, value, nbytes = _SYMBOL.unpack_from(content, at)
-            defined = 0 < index < count
-            flags = sections[index][2] if defined else 0
-            text = content[names + name : content.index(b"\0", names + name)].decode("ascii", "replace")
-            relocated = defined and _section_name(content, sections, head[13], index).startswith((".data.rel.ro", ".init_array", ".fini_array", ".got"))
-            yield Symbol(text, value, nbytes, info & 15 == _OBJECT, bool(flags & _WRITE) and not flags & _TLS and not relocated, defined)
+        if section[1] == _SYMTAB:
+            symbols = list(_SYMBOL.iter_unpack(content[section[4] : section[4] + section[5]]))
+            return _Tables(content, sections, sections[head[13]][4], symbols, sections[section[6]][4])
+    return None
 
 
-def _section_name(content: bytes, sections: list[tuple[int, ...]], names: int, index: int) -> str:
-    start = sections[names][4] + sections[index][0]
-    return content[start : content.index(b"\0", start)].decode("ascii", "replace")
+def address_of(content: bytes, name: str) -> int:
+    """Where a symbol is, from where the library is loaded."""
+    tables = _tables(content)
+    found = [s for s in tables.symbols if tables.name(s) == name] if tables else []
+    return int(found[0][4]) if found else 0
 
 
 def variables(content: bytes) -> list[Symbol]:
     """Variables of the codelet's author that keep a value between calls, and the guards of those that are made at first use."""
-    found = [s for s in symbols(content) if s.is_object and s.writable and s.nbytes and not s.name.startswith(_NOT_USERS) and s.name not in _STARTUP]
+    tables = _tables(content)
+    if tables is None:
+        return []
+    kept = {section for section in range(len(tables.sections)) if tables.keeps_values(section)}
+    objects = [Symbol(tables.name(s), s[4], s[5]) for s in tables.symbols if s[3] in kept and s[1] & 15 == _OBJECT and s[5]]
+    found = [s for s in objects if not s.name.startswith(_NOT_USERS) and s.name not in _STARTUP]
     users = [s for s in found if "7popcore" not in s.name]
     return sorted((s for s in users if not s.name.startswith(_GUARD) or "St" not in s.name), key=lambda s: s.address)
 
 
 def prints(content: bytes) -> bool:
-    """Whether a library calls the printf of codelets."""
-    return any(s.name == "popcore_printf" and s.defined for s in symbols(content))
+    """Whether a library calls the printf of codelets; the linker leaves it out of one that does not."""
+    return b"\0popcore_printf\0" in content

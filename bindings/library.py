@@ -115,8 +115,7 @@ _tables: list[ctypes.Array[_CVariable]] = []  # libraries are never unloaded, an
 
 
 def _keep_variables(handle: ctypes.CDLL, content: bytes, found: list[elf.Symbol]) -> None:
-    known = next(s for s in elf.symbols(content) if s.name == "popcore_keep_variables")
-    base = (ctypes.cast(handle.popcore_keep_variables, ctypes.c_void_p).value or 0) - known.address
+    base = (ctypes.cast(handle.popcore_keep_variables, ctypes.c_void_p).value or 0) - elf.address_of(content, "popcore_keep_variables")
     table = (_CVariable * len(found))(*(_CVariable(base + s.address, s.nbytes) for s in found))
     _tables.append(table)
     handle.popcore_keep_variables(table, ctypes.c_int64(len(found)))

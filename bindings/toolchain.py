@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import os
 import shutil
 import subprocess
+import sys
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,7 +17,10 @@ from popcore.errors import CodeletError
 
 HEADERS = Path(__file__).parent / "include"
 TIME_LIMIT_SECONDS = 900.0
+PATIENCE_SECONDS = 2.0  # a compiler's run that is shorter is not told of
+_slots = threading.BoundedSemaphore(os.cpu_count() or 1)
 _CANDIDATES = {"c++": ("g++", "clang++"), "c": ("gcc", "clang")}
+_CHOICE = {"c++": "CXX", "c": "CC"}
 
 DEFINES = ("-D__POPC__=1",)
 LANGUAGE = ("-std=gnu++17", "-fno-access-control", "-w", "-fdiagnostics-color=never", "-fmax-errors=20")
@@ -27,13 +33,13 @@ LINK = ("-shared", "-Wl,-z,defs", "-Wl,--gc-sections")
 
 
 def find_compiler(language: str = "c++") -> str:
-    """The path of a compiler.
+    """The path of a compiler: $CXX or $CC if that is the name of a program, else the first that there is.
 
     Raises: CodeletError that says which package to install.
     """
-    for name in _CANDIDATES[language]:
-        if (found := shutil.which(name)) is not None:
-            return os.path.realpath(found)
+    for name in (os.environ.get(_CHOICE[language], ""), *_CANDIDATES[language]):
+        if name and (found := shutil.which(name)) is not None:
+            return found  # not what a link leads to: compilers go by the name they are called by
     names = " or ".join(_CANDIDATES[language])
     raise CodeletError(f"no compiler for C++ codelets was found: neither {names} is on the PATH", "install one: apt install g++ (Fedora: dnf install gcc-c++)")
 
@@ -45,8 +51,18 @@ def flags_of(compiler: str) -> tuple[str, ...]:
 
 @functools.cache
 def _headers_digest() -> str:
-    files = [*sorted(p for p in HEADERS.rglob("*") if p.is_file()), HEADERS.parent / "codelet_abi.h", *sorted(HEADERS.parent.glob("*.py"))]
-    return digest(*(str(p.relative_to(HEADERS.parent)) + "\0" + p.read_text(encoding="utf-8") for p in files))
+    """A digest of this package: its headers and its code."""
+    made = hashlib.blake2b(digest_size=20)
+    for folder, names in sorted(_folders(str(HEADERS.parent))):
+        for name in sorted(names):
+            with open(os.path.join(folder, name), "rb", buffering=0) as file:
+                content = file.read()
+            made.update(f"{name} {len(content)} ".encode() + content)
+    return made.hexdigest()
+
+
+def _folders(top: str) -> list[tuple[str, list[str]]]:
+    return [(folder, names) for folder, _, names in os.walk(top) if not folder.endswith("__pycache__")]
 
 
 def environment(compiler: str) -> str:
@@ -68,21 +84,35 @@ def _processor() -> str:
 
 
 def run(command: Sequence[str], what: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run the compiler without a shell; its temporary files go to ``folder``.
+    """Run the compiler without a shell, as many at once as there are processors; its temporary files go to ``folder``.
+
+    Args:
+        what: Is being compiled: told on a terminal where it takes long.
 
     Raises: CodeletError if it takes longer than TIME_LIMIT_SECONDS.
     """
     environ = {**os.environ, "TMPDIR": str(folder), "LC_ALL": "C.UTF-8"}
+    with (
+        _slots,
+        subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, encoding="utf-8", errors="replace", env=environ
+        ) as process,
+    ):
+        try:
+            out, said = _output(process, what)
+        except BaseException as error:
+            process.kill()
+            if isinstance(error, subprocess.TimeoutExpired):
+                raise CodeletError(f"{what}: the compiler took more than {TIME_LIMIT_SECONDS:.0f} s", "split the file, or use fewer of its types") from None
+            raise
+    return subprocess.CompletedProcess(command, process.returncode, out, said)
+
+
+def _output(process: subprocess.Popen[str], what: str) -> tuple[str, str]:
+    if not sys.stderr.isatty():
+        return process.communicate(timeout=TIME_LIMIT_SECONDS)
     try:
-        return subprocess.run(
-            command,
-            capture_output=True,
-            encoding="utf-8",
-            errors="replace",
-            stdin=subprocess.DEVNULL,
-            timeout=TIME_LIMIT_SECONDS,
-            check=False,
-            env=environ,
-        )
+        return process.communicate(timeout=PATIENCE_SECONDS)
     except subprocess.TimeoutExpired:
-        raise CodeletError(f"{what}: the compiler took more than {TIME_LIMIT_SECONDS:.0f} s", "split the file, or use fewer of its types") from None
+        print(f"compiling {what}", file=sys.stderr, flush=True)
+        return process.communicate(timeout=TIME_LIMIT_SECONDS)
