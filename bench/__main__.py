@@ -15,7 +15,7 @@ from rich.table import Table
 
 from bench.harness import Row
 
-BENCHES = ("import", "vm", "vertex", "pod64_step", "exchange", "build", "compile", "warm_start", "cpp", "allreduce")
+BENCHES = ("import", "vm", "vertex", "pod64_step", "exchange", "build", "compile", "warm_start", "cpp", "gemm", "allreduce")
 """In the order in which they run; each is ``bench/bench_NAME.py`` with a function ``rows(smoke)``."""
 
 
@@ -61,7 +61,7 @@ def _number(value: float | None) -> str:
 @click.option("--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write the rows there, as JSON.")
 @click.option("--smoke", is_flag=True, help="Smallest sizes, timed once: shows that all benchmarks run and are right, and nothing about speed.")
 def main(names: tuple[str, ...], json_file: Path | None, smoke: bool) -> None:
-    """Run the benchmarks NAMES, or all: import, vm, vertex, pod64_step, exchange, build, compile, warm_start.
+    """Run the benchmarks NAMES, or all of them.
 
     Each checks its answer before it times anything, and times ours and its baseline in turn. Wall time of this
     machine, never cycles of the modelled one.

@@ -42,8 +42,9 @@ def peak_bytes():
 
 
 def make_graph(target):
-    """A graph with x, y, z and k, mapped to all tiles, and no vertices yet."""
+    """A graph with x, y, z and k, mapped to all tiles, and no vertices yet; its codelet is compiled."""
     graph = pc.Graph(target)
+    graph.add_codelets(Axpy)
     tiles = np.arange(target.num_tiles)
     tensors = {}
     for name, width in (("x", ELEMENTS), ("y", ELEMENTS), ("z", ELEMENTS), ("k", 1)):
