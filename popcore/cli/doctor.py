@@ -14,7 +14,7 @@ import click
 
 from popcore import __version__
 
-_PACKAGES = ("numba", "llvmlite", "numpy", "cffi", "ml-dtypes", "msgspec", "rustworkx", "platformdirs", "filelock", "click", "rich")
+_PACKAGES = ("numba", "llvmlite", "numpy", "cffi", "ml-dtypes", "msgspec", "platformdirs", "click", "rich")
 
 
 @click.command()

@@ -26,7 +26,7 @@ BANDS = [
 ]
 BAND = {room: i for i, rooms in enumerate(BANDS) for room in rooms}
 GROUND = set(BANDS[0])  # small enough to see at a glance; its files may import each other
-KERNELS_MAY_IMPORT = {"numpy", "numba", "llvmlite", "filelock", "platformdirs"}
+KERNELS_MAY_IMPORT = {"numpy", "numba", "llvmlite"}
 KERNELS_ARE_LOADED_BY = {"engine", "native"}
 
 

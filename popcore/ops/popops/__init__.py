@@ -31,8 +31,8 @@ from popcore.ops.popops.ternary import *  # noqa: F403
 from popcore.ops.popops.unary import *  # noqa: F403
 
 __all__ = [
-    "BinaryOpType",
     "MASKED_LABEL_CODE",
+    "BinaryOpType",
     "Operation",
     "PaddingMapping",
     "PaddingType",
