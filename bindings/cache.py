@@ -24,11 +24,10 @@ def work_folder() -> Path:
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         about = folder.stat()
-        if about.st_uid == os.getuid() and not about.st_mode & 0o022 and os.access(folder, os.W_OK | os.X_OK):
-            return folder
-    except OSError:
-        pass  # for example a home that is read-only
-    return _private_folder()
+    except OSError:  # for example a home that is read-only
+        return _private_folder()
+    mine = about.st_uid == os.getuid() and not about.st_mode & 0o022 and os.access(folder, os.W_OK | os.X_OK)
+    return folder if mine else _private_folder()
 
 
 _private: list[tempfile.TemporaryDirectory[str]] = []

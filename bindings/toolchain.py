@@ -74,13 +74,9 @@ def environment(compiler: str) -> str:
 
 @functools.cache
 def _processor() -> str:
-    try:
-        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
-            if line.startswith("flags"):
-                return line
-    except OSError:
-        pass  # another system: the machine's name has to do
-    return " ".join(os.uname())
+    about = Path("/proc/cpuinfo")
+    lines = about.read_text(encoding="utf-8", errors="replace").splitlines() if about.exists() else []
+    return next((line for line in lines if line.startswith("flags")), " ".join(os.uname()))  # another system: the machine's name has to do
 
 
 def run(command: Sequence[str], what: str, folder: Path) -> subprocess.CompletedProcess[str]:
