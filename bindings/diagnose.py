@@ -11,7 +11,8 @@ from popcore.bindings.toolchain import HEADERS
 from popcore.errors import CodeletError
 
 _ERROR = re.compile(r"^(?P<file>[^:\n]+):(?P<line>\d+):(?:(?P<column>\d+):)? (?:fatal )?error: (?P<text>.*)$")
-_NOTE = re.compile(r"^(?P<file>[^:\n]+):(?P<line>\d+):(?:(?P<column>\d+):)? {2,}required from")
+_NOTE = re.compile(r"^(?P<file>[^:\n]+):(?P<line>\d+):(?:(?P<column>\d+):)? (?: +required from|note: in instantiation of)")
+_OLD_CLANG = re.compile(r"unknown argument:? '-ffloat16|_Float16 is not supported")
 _UNDEFINED = re.compile(r"undefined reference to [`'](?P<name>[^'\n]+)'")
 _SHOWN_LINES = 12
 
@@ -32,6 +33,8 @@ def _ours(file: str) -> bool:
 
 def compile_error(text: str, what: str) -> CodeletError:
     """The error for a source that does not compile; ``text`` is the compiler's."""
+    if _OLD_CLANG.search(text):
+        return CodeletError(f"{what} cannot be compiled: this compiler has no half that is rounded after every operation", "g++ 12 or clang++ 16, or newer")
     lines = text.splitlines()
     first: tuple[str, str, str] | None = None
     asked_from: tuple[str, str] | None = None
@@ -47,7 +50,7 @@ def compile_error(text: str, what: str) -> CodeletError:
             if first is None and at is not None:
                 first = (*at, error["text"])
             asked_from = None if keeping else asked_from
-        elif re.match(r"^\S[^:]*: (In|At) |^In file included", line):
+        elif re.match(r"^\S[^:]*: (In|At) |^In file included", line) or ((ours := re.match(r"^([^:\n]+):\d+:", line)) is not None and _ours(ours[1])):
             keeping = False
         if keeping and ORIGIN not in line and len(shown) < _SHOWN_LINES:
             shown.append(line)

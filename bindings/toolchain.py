@@ -45,8 +45,10 @@ def find_compiler(language: str = "c++") -> str:
 
 
 def flags_of(compiler: str) -> tuple[str, ...]:
-    """Flags that only one family of compilers has."""
-    return () if "clang" in os.path.basename(compiler) else ("-fexcess-precision=16",)
+    """Flags that only one family of compilers has: halves are rounded after every operation, and a loop may have no end."""
+    if "clang" in os.path.basename(compiler):
+        return ("-Xclang", "-ffloat16-excess-precision=none", "-fno-finite-loops")
+    return ("-fexcess-precision=16",)
 
 
 @functools.cache

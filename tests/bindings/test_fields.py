@@ -3,13 +3,9 @@
 import numpy as np
 import pytest
 
-from tests.bindings.vertex import compile_file, run
+from tests.bindings.vertex import run
 
-
-@pytest.fixture(scope="module", autouse=True)
-def compiled():
-    """Compile the file once."""
-    compile_file("fields.cpp")
+FILES = ("fields.cpp",)
 
 
 def f32(*values):

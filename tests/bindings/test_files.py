@@ -122,6 +122,27 @@ def test_a_warm_start_runs_no_compiler(monkeypatch):
     assert len(runs) == 6
 
 
+def test_a_long_compile_is_told_of_on_a_terminal(monkeypatch, capsys):
+    """
+    A line with the codelet's name, on a terminal only.
+    """
+    monkeypatch.setattr(toolchain, "PATIENCE_SECONDS", 0.0)
+    use(DOUBLE, "Double", cxxflags="-DFACTOR=11")
+    assert not capsys.readouterr().err
+    monkeypatch.setattr(toolchain.sys.stderr, "isatty", lambda: True)
+    use(DOUBLE, "Double", cxxflags="-DFACTOR=12")
+    assert "compiling codelet Double (" in capsys.readouterr().err
+
+
+def test_assembly_is_no_sign_of_waiting():
+    """
+    Workers get threads where something is volatile, not where only assembly is, which is never run.
+    """
+    helper = 'template <class T> void fast(T x) { asm volatile("nop"); }\n'
+    assert not unit.open_unit(helper + text_of("x[0] = 1;"))._record.candidates[0].waits
+    assert unit.open_unit("volatile int shared;\n" + text_of("x[0] = 1;"))._record.candidates[0].waits
+
+
 def test_python_and_cpp_in_one_compute_set():
     """
     Codelets of both languages stand beside each other; two of one name cannot.
@@ -167,7 +188,8 @@ def test_writing_an_input_is_an_error():
     """
     An Input's elements are const.
     """
-    assert "read-only" in refused(text_of("x[0] = 1;", "Input<Vector<float>> x;"))
+    said = refused(text_of("x[0] = 1;", "Input<Vector<float>> x;"))
+    assert "read-only" in said or "const" in said  # g++, clang++
 
 
 def test_sources_older_than_const_inputs():
@@ -179,6 +201,7 @@ def test_sources_older_than_const_inputs():
     assert run(text, "Wrong", {"in": ONES, "x": ONES})["x"].tolist() == [2, 1, 1, 1]
 
 
+@pytest.mark.skipif("clang" in os.environ.get("CXX", ""), reason="clang++ has no -fpermissive, and refuses such sources")
 def test_permissive_sources_are_warned_of():
     """
     What g++ takes only with -fpermissive is taken with a warning.

@@ -5,15 +5,11 @@ import pytest
 
 import popcore as pc
 from popcore import FLOAT, program
-from tests.bindings.vertex import CODELETS, compile_file, run
+from tests.bindings.vertex import CODELETS, run
+
+FILES = ("layouts.cpp",)
 
 LAYOUTS = ["SPAN", "SHORT_SPAN", "ONE_PTR", "COMPACT_PTR", "SCALED_PTR32", "SCALED_PTR64", "SCALED_PTR128"]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def compiled():
-    """Compile the file once."""
-    compile_file("layouts.cpp")
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

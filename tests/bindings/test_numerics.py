@@ -3,16 +3,11 @@
 import numpy as np
 import pytest
 
-from tests.bindings.vertex import TILE, compile_file, run
+from tests.bindings.vertex import TILE, run
+
+FILES = ("numerics.cpp", "intrinsics.cpp")
 
 RNG = np.random.default_rng(11)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def compiled():
-    """Compile the files once."""
-    compile_file("numerics.cpp")
-    compile_file("intrinsics.cpp")
 
 
 def test_jacobi():

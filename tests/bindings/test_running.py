@@ -7,18 +7,17 @@ import pytest
 
 import popcore as pc
 from popcore import FLOAT, errors, program
-from tests.bindings.vertex import CODELETS, Built, compile_file, run
+from tests.bindings.vertex import CODELETS, Built, run
 
+FILES = ("running.cpp", "waiting.cpp")
 i32 = np.int32
 
 
 @pytest.fixture(scope="module", autouse=True)
-def compiled():
-    """Compile the files once, with a short time limit."""
+def limit():
+    """A short time limit, for what is loaded while these tests run."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("POPCORE_CALL_SECONDS", "0.5")
-        compile_file("running.cpp")
-        compile_file("waiting.cpp")
         yield
 
 

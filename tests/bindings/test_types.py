@@ -4,14 +4,9 @@ import numpy as np
 import pytest
 
 from popcore import LONG, UNSIGNED_LONG
-from tests.bindings.vertex import compile_file, run
+from tests.bindings.vertex import run
 
-
-@pytest.fixture(scope="module", autouse=True)
-def compiled():
-    """Compile the file once."""
-    compile_file("types.cpp")
-
+FILES = ("types.cpp",)
 
 RNG = np.random.default_rng(5)
 HALVES = RNG.standard_normal(200).astype(np.float16)

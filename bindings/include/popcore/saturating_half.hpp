@@ -38,8 +38,8 @@ public:
   template <class T> constexpr SaturatingHalf &operator-=(T x) { return *this = *this - x; }
   template <class T> constexpr SaturatingHalf &operator*=(T x) { return *this = *this * x; }
   template <class T> constexpr SaturatingHalf &operator/=(T x) { return *this = *this / x; }
-  constexpr SaturatingHalf &operator++() { return *this += 1; }
-  constexpr SaturatingHalf &operator--() { return *this -= 1; }
+  constexpr SaturatingHalf &operator++() { return *this = *this + SaturatingHalf(1.0f); }
+  constexpr SaturatingHalf &operator--() { return *this = *this - SaturatingHalf(1.0f); }
   constexpr SaturatingHalf operator++(int) {
     const SaturatingHalf before = *this;
     ++*this;
@@ -53,7 +53,8 @@ public:
 };
 
 // Beside another number: half beside an integer, else the other's type.
-template <class T> using Beside = std::enable_if_t<IsNumber<T>::value, std::conditional_t<std::is_floating_point_v<T>, T, SaturatingHalf>>;
+template <class T> using IsFloating = std::disjunction<std::is_same<T, float>, std::is_same<T, double>, std::is_same<T, long double>>;
+template <class T> using Beside = std::enable_if_t<IsNumber<T>::value, std::conditional_t<IsFloating<T>::value, T, SaturatingHalf>>;
 
 #define POPCORE_BESIDE(SIGN) \
   template <class T> constexpr Beside<T> operator SIGN(SaturatingHalf a, T b) { return Beside<T>(a) SIGN Beside<T>(b); } \
