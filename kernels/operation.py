@@ -10,7 +10,7 @@ import llvmlite.ir as ir
 from numba.core import imputils, types
 from numba.core.typing.templates import AbstractTemplate, Registry, signature
 
-I1, I8, I16, I32, I64 = (ir.IntType(n) for n in (1, 8, 16, 32, 64))
+I1, I8, I32, I64 = (ir.IntType(n) for n in (1, 8, 32, 64))
 F32, F16 = ir.FloatType(), ir.HalfType()
 POINTER = I8.as_pointer()
 

@@ -19,6 +19,7 @@ as ``Scale[HALF]`` or ``"Scale<half>"``. Declaring one compiles nothing.
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 import typing
 from collections.abc import Iterator, Mapping
@@ -123,8 +124,10 @@ class Vertex:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        # Annotations may be strings that name things local to where the class is defined.
-        cls.__pc_scope__ = sys._getframe(1).f_locals
+        # Annotations may be strings that name things local to where the class is defined; nothing else of there is kept alive.
+        local = sys._getframe(1).f_locals
+        texts = [text for text in inspect.get_annotations(cls).values() if isinstance(text, str)]
+        cls.__pc_scope__ = {name: local[name] for text in texts for name in re.findall(r"\w+", text) if name in local}
 
 
 class MultiVertex(Vertex):

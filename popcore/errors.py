@@ -31,8 +31,15 @@ Each message names the user's object, where it was made and the amounts, and end
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import difflib
+from collections.abc import Iterable, Sequence
 from typing import Any
+
+
+def near_matches(name: object, known: Iterable[str], otherwise: str) -> str:
+    """A hint for a name that is not ``known``: up to three that are spelt like it, else ``otherwise``."""
+    near = difflib.get_close_matches(str(name), list(known), n=3, cutoff=0.5)
+    return " or ".join(map(repr, near)) or otherwise
 
 
 class PopcoreError(Exception):

@@ -8,13 +8,12 @@ device, ``CHAR`` is signed, ``BOOL`` is one byte. The machine has no double.
 
 from __future__ import annotations
 
-import difflib
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from popcore.errors import ElementTypeError
+from popcore.errors import ElementTypeError, near_matches
 
 
 class ElementType(type):
@@ -138,8 +137,7 @@ def as_element_type(dtype: DTypeLike) -> ElementType:
         name = dtype.strip().removeprefix("poplar::").lower().removesuffix("_t")
         if (found := _BY_NAME.get(name)) is not None:
             return found
-        near = difflib.get_close_matches(name, _BY_NAME, n=1)
-        raise ElementTypeError(f"no element type is called {dtype!r}", f"{near[0]!r}" if near else "one of popcore.types.ELEMENT_TYPES")
+        raise ElementTypeError(f"no element type is called {dtype!r}", near_matches(name, _BY_NAME, "one of popcore.types.ELEMENT_TYPES"))
     try:
         return _BY_NAME[np.dtype(dtype).name]
     except (KeyError, TypeError):

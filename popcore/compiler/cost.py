@@ -70,8 +70,7 @@ def exchange_cost(moves: Moves, layout: Layout, target: Target) -> StepCost:
         return StepCost(compute=compute)
     width = target.exchange_bytes_per_cycle
     sent_from, nbytes = source[away], moves.nbytes[away]
-    places = np.stack([moves.source[away], moves.source_offset[away], nbytes], 1)
-    _, once = np.unique(places, axis=0, return_index=True)
+    once = moves[away].sent_once()
     words_out = np.bincount(sent_from[once], weights=-(-nbytes[once] // width))
     words_in = np.bincount(dest[away], weights=-(-nbytes // width))
     senders, receivers = np.count_nonzero(words_out), np.count_nonzero(words_in)

@@ -10,6 +10,7 @@ Words   A *step* is one thing the machine does between two syncs: a compute set 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -107,8 +108,12 @@ class Layout:
 
     def tile_of(self, slab: Array) -> Array:
         """The tile of each slab; ``num_tiles`` for the staging area."""
-        known = np.concatenate([self.slab_tile, np.arange(self.num_tiles + 1, dtype=np.int32)])
-        return known[slab]
+        found: Array = self._tile_of_each_slab[slab]
+        return found
+
+    @cached_property
+    def _tile_of_each_slab(self) -> Array:
+        return np.concatenate([self.slab_tile, np.arange(self.num_tiles + 1, dtype=np.int32)])
 
     def locate(self, regions: Regions) -> tuple[Array, Places]:
         """Split runs of elements where the tile changes.
@@ -155,6 +160,16 @@ class Moves:
 
     def __len__(self) -> int:
         return len(self.nbytes)
+
+    def __getitem__(self, which: Array) -> Moves:
+        return Moves(self.source[which], self.source_offset[which], self.target[which], self.target_offset[which], self.nbytes[which])
+
+    def sent_once(self) -> Array:
+        """Rows that send something no row before sends: what many receive from one place is sent once. int64[k]"""
+        order = np.lexsort((self.nbytes, self.source_offset, self.source))
+        new = np.ones(len(order), bool)
+        new[1:] = np.any([c[order][1:] != c[order][:-1] for c in (self.source, self.source_offset, self.nbytes)], axis=0)
+        return order[new]
 
 
 def no_moves() -> Moves:

@@ -6,7 +6,6 @@ The environment wins over the program, as in Poplar: ``POPLAR_ENGINE_OPTIONS`` a
 
 from __future__ import annotations
 
-import difflib
 import logging
 import os
 from collections.abc import Mapping
@@ -15,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from popcore.errors import OptionError
+from popcore.errors import OptionError, near_matches
 
 _LOG = logging.getLogger("popcore.options")
 _ENVIRONMENT = ("POPLAR_ENGINE_OPTIONS", "POPCORE_ENGINE_OPTIONS")
@@ -92,8 +91,7 @@ def _from_environment(name: str) -> Mapping[str, Any]:
 def _checked(source: str, key: str, value: Any) -> Any:
     option = _BY_KEY.get(key)
     if option is None:
-        near = difflib.get_close_matches(str(key), _BY_KEY, n=3, cutoff=0.5)
-        raise OptionError(f"{source}: there is no option {key!r}", " or ".join(near) if near else "popcore.options() lists the options")
+        raise OptionError(f"{source}: there is no option {key!r}", near_matches(key, _BY_KEY, OptionError.hint))
     try:
         converted = msgspec.convert(value, option.type, strict=False)
     except msgspec.ValidationError as error:

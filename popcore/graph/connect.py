@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from popcore.codelet import Codelet, Field
-from popcore.errors import GraphConnectionError, ShapeError, UnknownNameError, ValueRangeError
+from popcore.errors import GraphConnectionError, ShapeError, UnknownNameError, ValueRangeError, near_matches
 from popcore.graph import values
 from popcore.graph.columns import EXTRA, HELD, OPEN, UNCONNECTED, Column
 from popcore.graph.tensor import Tensor, concat
@@ -95,9 +94,9 @@ def set_size(column: Column, index: int, size: int, label: Label) -> None:
 
 def unknown_field(codelet: Codelet, name: str) -> UnknownNameError:
     fields = [f.name for f in codelet.fields]
-    near = difflib.get_close_matches(str(name), fields, n=1)
     listed = ", ".join(fields) or "none"
-    return UnknownNameError(f"codelet {codelet.name} ({codelet.site}) has no field {name!r}; its fields: {listed}", f"{near[0]!r}" if near else None)
+    hint = near_matches(name, fields, UnknownNameError.hint)
+    return UnknownNameError(f"codelet {codelet.name} ({codelet.site}) has no field {name!r}; its fields: {listed}", hint)
 
 
 def check_tensor(field: Field, tensor: Tensor, rank: int, home: Variables, where: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 import typing
@@ -10,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from popcore.codelet import Codelet, Vertex, codelet_of, native_codelet, type_variables
-from popcore.errors import CodeletError, ElementTypeError, UnknownNameError
+from popcore.errors import CodeletError, ElementTypeError, UnknownNameError, near_matches
 from popcore.types import ElementType, as_element_type
 
 if TYPE_CHECKING:
@@ -72,11 +71,9 @@ class Codelets:
             if (made := self._find_native(key)) is not None:
                 return made
             names = [*self._classes, *(name for unit in self._units for name in unit.names())]
-            near = difflib.get_close_matches(match[2] if match else key, names, n=2) or difflib.get_close_matches(key, names, n=2)
+            hint = near_matches(match[2] if match else key, names, near_matches(key, names, "graph.add_codelets(TheClass)"))
             known = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "") or "none"
-            raise UnknownNameError(
-                f"no codelet is called {key!r}; added so far: {known}", " or ".join(map(repr, near)) if near else "graph.add_codelets(TheClass)"
-            )
+            raise UnknownNameError(f"no codelet is called {key!r}; added so far: {known}", hint)
         return self._decide(cls, tuple(match[3].split(",")) if match[3] is not None else ())
 
     def __contains__(self, key: Any) -> bool:

@@ -5,14 +5,13 @@ An engine asks ``HostStreams`` for each transfer; nothing here knows tiles.
 
 from __future__ import annotations
 
-import difflib
 from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from popcore.errors import EngineError, HostTransferError, PopcoreError, StreamError, UnknownNameError
+from popcore.errors import EngineError, HostTransferError, PopcoreError, StreamError, UnknownNameError, near_matches
 from popcore.executable.executable import RemoteBuffer, Stream
 from popcore.types import Array, ElementType
 
@@ -309,6 +308,5 @@ def _from_plain(what: str, dtype: ElementType, values: Any) -> Array:
 
 def unknown_handle(kind: str, handle: Any, known: Mapping[str, Any]) -> PopcoreError:
     """The error for a handle that the graph did not declare, with near ones."""
-    near = difflib.get_close_matches(str(handle), known, n=3, cutoff=0.5)
-    hint = " or ".join(map(repr, near)) if near else "one of " + ", ".join(map(repr, known)) if known else "declare it on the graph before the engine is made"
-    return UnknownNameError(f"the graph declares no {kind} {handle!r}", hint)
+    otherwise = "one of " + ", ".join(map(repr, known)) if known else "declare it on the graph before the engine is made"
+    return UnknownNameError(f"the graph declares no {kind} {handle!r}", near_matches(handle, known, otherwise))

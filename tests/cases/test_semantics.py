@@ -231,7 +231,7 @@ def test_the_environment_wins_over_the_program(bench, monkeypatch):
     monkeypatch.setenv("POPCORE_ENGINE_OPTIONS", '{"engine.threads": 2}')
     assert Engine(bench.graph, Sequence()).executable.options["engine.threads"] == 2
     monkeypatch.setenv("POPCORE_ENGINE_OPTIONS", '{"engine.treads": 2}')
-    with pytest.raises(errors.OptionError, match=r"(?s)POPCORE_ENGINE_OPTIONS.*engine\.treads.*try: engine\.threads"):
+    with pytest.raises(errors.OptionError, match=r"(?s)POPCORE_ENGINE_OPTIONS.*engine\.treads.*try: 'engine\.threads'"):
         Engine(bench.graph, Sequence())
 
 

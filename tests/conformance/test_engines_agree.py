@@ -6,8 +6,10 @@ from unittest import mock
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import popcore as pc
+from popcore import errors
 from tests.strategies import Case, cases
 
 REPEATABLE = settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
@@ -21,8 +23,11 @@ def bits(array: np.ndarray) -> bytes:
     return made.tobytes()
 
 
-def observed(engine, case: Case) -> dict[str, bytes | str]:
-    """Everything the host sees of an engine that does the runs of a case."""
+def observed(engine, case: Case, replicas: int = 1) -> dict[str, bytes | str]:
+    """Everything the host sees of an engine that does the runs of a case.
+
+    Each of several replicas gets other transfers of the streams, so that they may come to disagree: that is seen too.
+    """
     seen: dict[str, bytes | str] = {}
     prints = io.StringIO()
     engine.set_print_tensor_stream(prints)
@@ -34,11 +39,17 @@ def observed(engine, case: Case) -> dict[str, bytes | str]:
     for name, values in results.items():
         engine.connect_stream(name, values)
     for number, run in enumerate(case.runs):
-        engine.run(run)
+        try:
+            engine.run(run)
+        except errors.ProgramError as error:
+            if replicas == 1:
+                raise
+            return seen | {"error": str(error), "prints": prints.getvalue()}
         seen |= {f"{name} after run {number}": bits(engine.read_tensor(name)) for name in case.graph.host_reads}
         seen |= {f"{name} after run {number}": bits(values) for name, values in results.items()}
     for name, remote in case.graph.remotes.items():
-        seen |= {f"row {row} of {name}": bits(engine.copy_from_remote_buffer(name, row)) for row in range(remote.repeats)}
+        for replica in range(replicas):
+            seen |= {f"row {r} of {name}, replica {replica}": bits(engine.copy_from_remote_buffer(name, r, replica=replica)) for r in range(remote.repeats)}
     seen["prints"] = prints.getvalue()
     return seen
 
@@ -81,6 +92,19 @@ def test_an_engine_agrees_with_itself_after_load(case):
     first = observed(engine, case)
     engine.load()
     assert not differences(first, observed(engine, case)), case
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@settings(REPEATABLE, max_examples=40)
+@given(case=cases(), replicas=st.integers(2, 3))
+def test_engines_agree_on_replicas(threads, case, replicas):
+    """
+    Threads share replicas, or tiles where there are too few of them.
+    """
+    case.graph.replication_factor = replicas
+    expected = observed(pc.ReferenceEngine(case.graph, case.programs), case, replicas)
+    found = observed(pc.Engine(case.graph, case.programs, options={"engine.threads": threads}), case, replicas)
+    assert not differences(expected, found), case
 
 
 @settings(REPEATABLE, max_examples=10)

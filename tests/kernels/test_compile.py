@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from popcore.executable import opcodes
+from popcore.kernels import abi
 from popcore.kernels.compile import compile_driver
 from popcore.types import FLOAT, HALF
 from tests.dialect import samples
@@ -68,3 +70,10 @@ def test_lengths_of_a_strict_zip_are_compared() -> None:
 def test_equal_codelets_give_equal_objects() -> None:
     lowered = Driver(samples.Divides).lowered
     assert compile_driver(lowered, "driver") == compile_driver(lowered, "driver")
+
+
+def test_kernels_and_executables_count_rows_alike():
+    """
+    Kernels do not import the Executable's description, so what both say of a row is compared here.
+    """
+    assert abi.ROW_WORDS == opcodes.ROW_WORDS

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from popcore.compiler.ir import DEVICE_TO_HOST, HOST_TO_DEVICE, Code, ComputeStep, CopyStep, HostStep, Step
+from popcore.compiler.code_builder import CodeBuilder
+from popcore.compiler.ir import DEVICE_TO_HOST, HOST_TO_DEVICE, Code, ComputeStep, CopyStep
 from popcore.compiler.passes import lower_replicas
 from popcore.errors import ControlProgramError
 from popcore.executable import Decision, Yield
@@ -31,7 +32,7 @@ def lower_programs(graph: Graph, programs: Sequence[nodes.Program]) -> Code:
     Needs:  programs without cycles (``verify``).
     Gives:  code whose RUN operands are step numbers and whose predicates are elements, to be placed later.
     """
-    lowering = Lowering(graph)
+    lowering = _Lowering(graph)
     lowering.shared = _shared_sequences(programs)
     for program in programs:
         lowering.entries.append(len(lowering.code))
@@ -56,21 +57,12 @@ def _shared_sequences(programs: Sequence[nodes.Program]) -> set[nodes.Program]:
 
 
 @dataclass
-class Lowering:
-    """Code as it grows."""
+class _Lowering(CodeBuilder):
+    """Programs on their way to code."""
 
-    graph: Graph
-    code: list[tuple[int, int, int, int]] = field(default_factory=list)
-    label: list[int] = field(default_factory=list)
-    labels: dict[str, int] = field(default_factory=dict)
     entries: list[int] = field(default_factory=list)
     switches: list[tuple[int, int]] = field(default_factory=list)
-    steps: list[Step] = field(default_factory=list)
-    step_of: dict[object, int] = field(default_factory=dict)
     predicates: list[tuple[int, int]] = field(default_factory=list)
-    yields: list[Yield] = field(default_factory=list)
-    yield_of: dict[Yield, int] = field(default_factory=dict)
-    collectives: list[Collective] = field(default_factory=list)
     decisions: list[Decision] = field(default_factory=list)
     reads: dict[str, int] = field(default_factory=dict)
     writes: dict[str, int] = field(default_factory=dict)
@@ -81,34 +73,6 @@ class Lowering:
     emitted: dict[nodes.Program, int] = field(default_factory=dict)
     calls: dict[nodes.Program | None, set[nodes.Program]] = field(default_factory=dict)
     inside: nodes.Program | None = None
-
-    def add(self, op: Op, a: int = 0, b: int = 0, c: int = 0, name: str = "") -> int:
-        self.code.append((int(op), a, b, c))
-        self.label.append(self.labels.setdefault(name or op.name.lower(), len(self.labels)))
-        return len(self.code) - 1
-
-    def patch(self, row: int, column: int, value: int) -> None:
-        entry = list(self.code[row])
-        entry[column] = value
-        self.code[row] = tuple(entry)  # type: ignore[assignment]  # four long, as it was
-
-    # Steps
-
-    def step(self, key: object, make: Callable[[], Step]) -> int:
-        if (known := self.step_of.get(key)) is not None:
-            return known
-        self.steps.append(make())
-        return self.step_of.setdefault(key, len(self.steps) - 1)
-
-    def host_step(self, tensor: Tensor, direction: str, name: str, offset: int = 0) -> int:
-        nbytes = tensor.num_elements * tensor.dtype.nbytes
-        return self.step((id(tensor), direction, offset, name), lambda: HostStep(tensor.regions(), direction, offset, nbytes, name))
-
-    def yield_row(self, request: Yield) -> int:
-        if (known := self.yield_of.get(request)) is None:
-            known = self.yield_of[request] = len(self.yields)
-            self.yields.append(request)
-        return known
 
     def predicate(self, tensor: Tensor, program: nodes.Program) -> tuple[int, int]:
         """The row of ``predicates`` and the width of a scalar tensor, which the next instruction tests."""

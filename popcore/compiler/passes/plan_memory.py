@@ -134,14 +134,14 @@ def _messages(moves: Moves, layout: Layout) -> Array:
     away = source != target
     if not away.any():
         return ends[:-1]
-    source, target = source[away], target[away]
-    order = np.lexsort((moves.target_offset[away], moves.target[away]))
-    slab, offset, end = moves.target[away][order], moves.target_offset[away][order], (moves.target_offset + moves.nbytes)[away][order]
+    moves, source, target = moves[away], source[away], target[away]
+    order = np.lexsort((moves.target_offset, moves.target))
+    slab, offset = moves.target[order], moves.target_offset[order]
+    end = offset + moves.nbytes[order]
     new = np.ones(len(order), bool)
     new[1:] = (slab[1:] != slab[:-1]) | (offset[1:] != end[:-1]) | (source[order][1:] != source[order][:-1])
     ends += np.bincount(target[order][new], minlength=len(ends))
-    sends = np.unique(np.stack([moves.source[away], moves.source_offset[away]], 1), axis=0)
-    ends += np.bincount(layout.tile_of(sends[:, 0]), minlength=len(ends))
+    ends += np.bincount(source[moves.sent_once()], minlength=len(ends))
     return ends[:-1]
 
 

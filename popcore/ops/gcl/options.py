@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from typing import Any
 
-from popcore.errors import OptionError
+from popcore.errors import OptionError, near_matches
 from popcore.executable.schedules import AUTO
 
 KNOWN = {"method": AUTO}
@@ -21,6 +20,5 @@ def method_of(options: Mapping[str, Any] | None) -> str:
     """
     for key in options or {}:
         if key not in KNOWN:
-            near = difflib.get_close_matches(str(key), KNOWN, n=1)
-            raise OptionError(f"collectives have no option {key!r}", repr(near[0]) if near else "one of " + ", ".join(map(repr, KNOWN)))
+            raise OptionError(f"collectives have no option {key!r}", near_matches(key, KNOWN, "one of " + ", ".join(map(repr, KNOWN))))
     return str((options or {}).get("method", KNOWN["method"]))

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from popcore.errors import ElementTypeError, GraphError, OptionError, ShapeError
+from popcore.errors import ElementTypeError, GraphError, OptionError, ShapeError, near_matches
 from popcore.graph import Tensor
 from popcore.types import FLOAT, DTypeLike, ElementType, as_element_type
 
@@ -78,8 +77,7 @@ def memory_proportion(options: Options, call: str) -> float:
     given = dict(options or {})
     for name in given:
         if name not in NAMES:
-            near = difflib.get_close_matches(str(name), NAMES, n=1)
-            raise OptionError(f"{call}: there is no option {name!r}", repr(near[0]) if near else ", ".join(NAMES))
+            raise OptionError(f"{call}: there is no option {name!r}", near_matches(name, NAMES, ", ".join(NAMES)))
     partials = str(given.get("partialsType", "float"))
     if partials not in ("float", "FLOAT", repr(FLOAT)):
         raise OptionError(f"{call}: partialsType {partials!r}", "'float': sums of products are always FLOAT here")

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from popcore.errors import ControlProgramError, GraphError, OptionError
+from popcore.errors import ControlProgramError, GraphError, OptionError, near_matches
 from popcore.graph import ComputeSet, Graph, Tensor
 from popcore.program import Copy, Execute, Sequence
 
@@ -61,8 +60,7 @@ def read_options(what: str, options: Options | None, known: Mapping[str, Iterabl
     found = {name: next(iter(allowed)) for name, allowed in known.items()}
     for name, value in (options or {}).items():
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            raise OptionError(f"{what} has no option {name!r}", f"{near[0]!r}" if near else f"one of {', '.join(known) or 'none'}")
+            raise OptionError(f"{what} has no option {name!r}", near_matches(name, known, f"one of {', '.join(known) or 'none'}"))
         text = str(value).lower() if isinstance(value, bool) else str(value)
         if text not in known[name]:
             raise OptionError(f"option {name!r} of {what} is {value!r}", f"one of {', '.join(map(str, known[name]))}")

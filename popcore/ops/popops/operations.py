@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from popcore.types import ElementType, as_element_type
 
-FLOAT_TYPE, HALF_TYPE, INT_TYPE, BOOL_TYPE = (as_element_type(name) for name in ("float", "half", "int", "bool"))
+FLOAT_TYPE, INT_TYPE, BOOL_TYPE = (as_element_type(name) for name in ("float", "int", "bool"))
 """The same as FLOAT, ..., which checkers take for the Python types they behave as."""
 KIND_LETTERS: Mapping[str, str] = {"float": "f", "half": "h", "int": "i", "uint": "u", "bool": "b", "quarter": "q"}
 
