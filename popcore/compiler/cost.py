@@ -109,6 +109,12 @@ def stream_cost(nbytes: int, target: Target, replicas: int = 1) -> StepCost:
     return StepCost(host=STREAM_SETUP + int(np.ceil(nbytes / rate * target.clock_hz)), host_bytes=nbytes)
 
 
+def callback_cycles(target: Target, begin: bool, end: bool) -> int:
+    """Cycles for which a stream copy waits for the host's callback: until the data is there, and until the host has answered."""
+    wait_begin, wait_end = target.system.callback_cycles
+    return wait_begin * begin + wait_end * end
+
+
 def remote_cost(nbytes: int, target: Target, replicas: int = 1) -> StepCost:
     """A transfer between Streaming Memory and tiles."""
     rate = (target.system.streaming_bytes_per_second or target.system.host_bytes_per_second) / _sharers(target, replicas)

@@ -11,7 +11,7 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from popcore.compiler import compile_graph, resolve_options
+from popcore.compiler import compile_graph, cost, resolve_options
 from popcore.engine.device import Arena
 from popcore.engine.faults import print_text, vertex_error
 from popcore.engine.host import Host
@@ -71,6 +71,7 @@ class Engine:
         self._runs, self._wall_seconds, self._running = 0, 0.0, False
         self._image: Image | None = None
         self._counts = np.zeros(len(self.executable.code), np.int64)
+        self._waited = np.zeros(len(self.executable.code), np.int64)  # cycles for which each instruction waited for the host
         if self._computes:
             linked = self.executable if resolved["engine.fuseTiles"] else _without_fusion(self.executable)
             self._image = Image(linked, self._arena, threads, interpret=interpreted())
@@ -196,7 +197,8 @@ class Engine:
             if outcome.kind == "diverged":
                 raise self._parted(outcome.pc)
             if outcome.kind == "yield":
-                self._host.serve(outcome.yield_index)
+                wait = self._host.serve(outcome.yield_index)
+                self._waited[outcome.pc - 1] += cost.callback_cycles(self.executable.target, *wait)
             pc = outcome.pc
 
     def _parted(self, pc: int) -> ProgramError:
@@ -223,15 +225,16 @@ class Engine:
 
     def profile(self) -> Profile:
         """Modelled cycles of all runs so far, memory, bytes moved; wall time apart."""
-        return make_profile(self.executable, self._counts, self._runs, self._wall_seconds)
+        return make_profile(self.executable, self._counts, self._waited, self._runs, self._wall_seconds)
 
     def reset_profile(self) -> None:
         """Forget the runs so far; the tiles' memory stays."""
         self._counts[:] = 0
+        self._waited[:] = 0
         self._runs, self._wall_seconds = 0, 0.0
 
     def _cycles_so_far(self) -> int:
-        return int((self.executable.costs.cycles.sum(axis=1) * self._counts).sum())
+        return int((self.executable.costs.cycles.sum(axis=1) * self._counts + self._waited).sum())
 
 
 def _cores() -> int:

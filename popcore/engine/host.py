@@ -12,7 +12,7 @@ from popcore.engine.collectives import Reduction, perform
 from popcore.errors import EngineError
 from popcore.executable import Executable, Yield
 from popcore.program.printing import print_tensor, stopped, unequal
-from popcore.program.streams import HostStreams, RemoteRows
+from popcore.program.streams import READY, HostStreams, RemoteRows, Wait
 from popcore.types import Array, ElementType
 
 
@@ -42,12 +42,15 @@ class Host:
         nbytes = int(np.prod(shape, dtype=np.int64)) * dtype.nbytes
         return self._staging[:, offset : offset + nbytes].view(dtype.numpy).reshape((len(self._staging), *shape))
 
-    def serve(self, row: int) -> None:
-        """Do what ``executable.yields[row]`` asks. What a callback raises arrives unchanged."""
+    def serve(self, row: int) -> Wait:
+        """Do what ``executable.yields[row]`` asks. What a callback raises arrives unchanged.
+
+        Returns: what the device waits for meanwhile, beyond the cost of the step itself.
+        """
         request = self._executable.yields[row]
         match request.kind:
             case "stream_in" | "stream_out":
-                self._stream(request)
+                return self._stream(request)
             case "remote_in" | "remote_out":
                 self._remote(request)
             case "print":
@@ -67,15 +70,14 @@ class Host:
                 self.view(request.dtype, request.shape)[...] = spent & 0xFFFFFFFF, (spent >> 32) & 0xFFFFFFFF
             case _:
                 raise EngineError(f"the Executable asks the host for {request.kind!r}, which this version does not know", "compile the graph again")
+        return READY
 
-    def _stream(self, request: Yield) -> None:
+    def _stream(self, request: Yield) -> Wait:
         stream = self._executable.streams[request.index]
         data = self.view(stream.dtype, (stream.elements,))
         if request.kind == "stream_in":
-            self.streams.fill_all(stream.name, data)
-            return
-        for replica, row in enumerate(data):
-            self.streams.take(stream.name, replica, row)
+            return self.streams.fill_all(stream.name, data)
+        return self.streams.take_all(stream.name, data)
 
     def _reduce(self, number: int) -> None:
         """An all-reduce, where the tensor is."""

@@ -106,14 +106,16 @@ class Profile:
         return self.summary()
 
 
-def make_profile(executable: Executable, counts: Array, runs: int, wall_seconds: float) -> Profile:
+def make_profile(executable: Executable, counts: Array, waited: Array, runs: int, wall_seconds: float) -> Profile:
     """Executions times modelled costs.
 
     Args:
         counts: int64[instructions], how often each was executed.
+        waited: int64[instructions], cycles for which each waited for the host; they count as of kind "host".
     """
     costs = executable.costs
     spent = costs.cycles * counts[:, None]
+    spent[:, KINDS.index("host")] += waited
     total = int(spent.sum())
     return Profile(
         target=executable.target,

@@ -5,14 +5,16 @@ An engine asks ``HostStreams`` for each transfer; nothing here knows tiles.
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from popcore.errors import EngineError, HostTransferError, PopcoreError, StreamError, UnknownNameError, near_matches
 from popcore.executable.executable import RemoteBuffer, Stream
+from popcore.pages import Pages
 from popcore.types import Array, ElementType
 
 
@@ -44,6 +46,19 @@ Endpoint: TypeAlias = "Array | Callable[[Array], object] | StreamCallback"
 """What a stream can be connected to."""
 
 
+class Wait(NamedTuple):
+    """What a transfer makes the device wait for."""
+
+    begin: bool  # a callback prepares the data, none of it prefetched
+    end: bool  # a callback is told that the transfer is done
+
+    def __or__(self, other: tuple[Any, ...]) -> Wait:
+        return Wait(self.begin or bool(other[0]), self.end or bool(other[1]))
+
+
+READY = Wait(begin=False, end=False)  # an array is there already
+
+
 class _Ring:
     """An array of k transfers; each takes or fills the next one, and the first follows the last."""
 
@@ -59,11 +74,13 @@ class _Ring:
         self._cursor = here.stop % self._size if self._size else 0
         return here
 
-    def fill(self, out: Array) -> None:
+    def fill(self, out: Array) -> Wait:
         out[:] = self._flat[self._next()]
+        return READY
 
-    def take(self, data: Array) -> None:
+    def take(self, data: Array) -> Wait:
         self._flat[self._next()] = data
+        return READY
 
     def drop(self) -> None:
         """Nothing is fetched ahead."""
@@ -92,7 +109,8 @@ class _Calls:
                 return
             self._ahead.append(buffer)
 
-    def fill(self, out: Array) -> None:
+    def fill(self, out: Array) -> Wait:
+        ready = bool(self._ahead)
         if not self._ahead:
             self._prefetch()
         if self._ahead:
@@ -102,10 +120,12 @@ class _Calls:
             out[:] = self._buffer
         self._callback.complete()
         self._prefetch()
+        return Wait(begin=not ready, end=True)
 
-    def take(self, data: Array) -> None:
+    def take(self, data: Array) -> Wait:
         self._callback.fetch(data.copy())  # theirs to keep
         self._callback.complete()
+        return Wait(begin=False, end=True)
 
     def drop(self) -> None:
         if self._ahead:
@@ -177,25 +197,37 @@ class HostStreams:
             for replica in range(self._replicas):
                 self._of(handle, replica)
 
-    def fill_all(self, handle: str, out: Array) -> None:
-        """One transfer to each replica: fill the rows of ``out``, [replicas, elements]. Of a broadcast stream all get the same one."""
-        if self._streams[handle].broadcast:
-            self.fill(handle, 0, out[0])
-            out[1:] = out[0]
-            return
-        for replica, row in enumerate(out):
-            self.fill(handle, replica, row)
+    def fill_all(self, handle: str, out: Array) -> Wait:
+        """One transfer to each replica: fill the rows of ``out``, [replicas, elements]. Of a broadcast stream all get the same one.
 
-    def fill(self, handle: str, replica: int, out: Array) -> None:
+        Returns: what the slowest of the replicas waits for.
+        """
+        if self._streams[handle].broadcast:
+            wait = self.fill(handle, 0, out[0])
+            out[1:] = out[0]
+            return wait
+        wait = READY
+        for replica, row in enumerate(out):
+            wait |= self.fill(handle, replica, row)
+        return wait
+
+    def fill(self, handle: str, replica: int, out: Array) -> Wait:
         """One transfer to the device: fill ``out``, a 1-D array of the stream's elements.
 
         What the callback raises arrives unchanged.
         """
-        self._of(handle, replica).fill(out)
+        return self._of(handle, replica).fill(out)
 
-    def take(self, handle: str, replica: int, data: Array) -> None:
+    def take_all(self, handle: str, data: Array) -> Wait:
+        """One transfer from each replica: hand the rows of ``data`` over, [replicas, elements]."""
+        wait = READY
+        for replica, row in enumerate(data):
+            wait |= self.take(handle, replica, row)
+        return wait
+
+    def take(self, handle: str, replica: int, data: Array) -> Wait:
         """One transfer from the device: hand ``data`` over, a 1-D array of the stream's elements."""
-        self._of(handle, replica).take(data)
+        return self._of(handle, replica).take(data)
 
     def invalidate(self) -> None:
         """Drop everything prefetched: the device is loaded anew."""
@@ -229,15 +261,23 @@ def _check_ring(stream: Stream, array: Array) -> None:
 
 
 class RemoteRows:
-    """The rows of one remote buffer, on every replica; zero at first."""
+    """The rows of one remote buffer, on every replica; zero at first.
+
+    Costs: address space, and memory for the pages that are touched: a buffer may be larger than the host's memory.
+
+    Attributes:
+        data: [replicas, rows, elements].
+    """
 
     def __init__(self, remote: RemoteBuffer, replicas: int = 1) -> None:
         self.remote, self.replicas = remote, replicas
-        self.clear()
+        shape, dtype = (replicas, remote.repeats, remote.elements), remote.dtype
+        self._pages = Pages(math.prod(shape) * dtype.nbytes, f"remote buffer {remote.name!r}")
+        self.data: Array = self._pages.memory.view(dtype.numpy).reshape(shape)
 
     def clear(self) -> None:
-        """Zero everywhere. Costs nothing until a row is written: memory that is asked for zeroed has no pages yet."""
-        self.data = np.zeros((self.replicas, self.remote.repeats, self.remote.elements), self.remote.dtype.numpy)
+        """Zero everywhere."""
+        self._pages.clear()
 
     def check_replica(self, replica: int) -> int:
         """``replica``. Raises: EngineError: there is no such one."""

@@ -261,8 +261,7 @@ class ReferenceEngine:
                 memory.write_tensor(copy.target, values)
             case "stream_out":
                 values = memory.read_tensor(copy.source).reshape((self._replicas, copy.stream.elements))
-                for replica in range(self._replicas):
-                    self._streams.take(copy.stream.name, replica, values[replica])
+                self._streams.take_all(copy.stream.name, values)
             case "remote_in":
                 rows = self._remotes[copy.remote.name]
                 memory.write_tensor(copy.target, np.stack([rows.read(r, self._rows(copy, r)) for r in range(self._replicas)]))

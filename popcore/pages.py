@@ -1,0 +1,81 @@
+"""Zeroed memory of any size that costs nothing until it is touched."""
+
+from __future__ import annotations
+
+import mmap
+import platform
+import sys
+
+import numpy as np
+
+from popcore.errors import EngineError
+from popcore.types import Array
+
+_ALIGNMENT = 64  # bytes; a fallback is aligned by hand
+_HUGE_BYTES = 4 << 20  # from here on large pages are asked for
+
+
+class Pages:
+    """``size`` zeroed bytes, aligned to 64.
+
+    Args:
+        what: Whose memory it is, for the error.
+
+    Raises:
+        EngineError: the system gives neither address space without memory behind it nor the memory.
+    Costs: address space only, until a page is touched. Hundreds of GB are fine where the system takes NORESERVE.
+
+    Attributes:
+        memory: uint8[size].
+    """
+
+    def __init__(self, size: int, what: str) -> None:
+        self._map: mmap.mmap | None = None
+        try:
+            self._map = _map(max(size, _ALIGNMENT))
+            self.memory: Array = np.frombuffer(self._map, np.uint8)[:size]
+        except (AttributeError, OSError, ValueError):  # no such flags, or a system that does not overcommit
+            self.memory = _zeros(size, what)
+
+    def clear(self) -> None:
+        """Zero everything. Costs: only what was touched; the pages go back to the system where that is possible."""
+        if self._map is not None and hasattr(mmap, "MADV_DONTNEED"):
+            self._map.madvise(mmap.MADV_DONTNEED)  # private and anonymous: reads zero afterwards
+        else:
+            self.memory[:] = 0
+
+    def close(self) -> None:
+        """Give the memory back once nothing looks at it any more."""
+        self.memory = np.zeros(0, np.uint8)
+        if self._map is not None:
+            held, self._map = self._map, None
+            try:
+                held.close()
+            except BufferError:
+                return  # a view is still alive and keeps it
+
+
+def _map(size: int) -> mmap.mmap:
+    made = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _no_reserve(), prot=mmap.PROT_READ | mmap.PROT_WRITE)
+    if size >= _HUGE_BYTES and hasattr(mmap, "MADV_HUGEPAGE"):
+        try:
+            made.madvise(mmap.MADV_HUGEPAGE)
+        except OSError:
+            return made  # a kernel without large pages
+    return made
+
+
+def _no_reserve() -> int:
+    """The flag for address space that nothing stands behind; 0 where there is none, and large maps may then be refused."""
+    if (known := getattr(mmap, "MAP_NORESERVE", None)) is not None:  # Python 3.13 and later
+        return int(known)
+    return 0x4000 if sys.platform == "linux" and platform.machine() in ("x86_64", "aarch64", "riscv64") else 0
+
+
+def _zeros(size: int, what: str) -> Array:
+    try:
+        memory = np.zeros(size + _ALIGNMENT, np.uint8)
+    except MemoryError:
+        raise EngineError(f"{what} need {size:,} B of memory, which this machine does not have", "use less of it, or a machine with more memory") from None
+    start = -memory.ctypes.data % _ALIGNMENT
+    return memory[start : start + size]
