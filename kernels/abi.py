@@ -27,11 +27,19 @@ AUX_PRINT_LOST = 15  # both: records that did not fit, or were dropped
 AUX_PHASE = 16  # caller: sequence number of the phase; not read by drivers
 AUX_POSITION = 17  # driver: k * nrows + r, for prints
 AUX_TILE = 18  # driver: tile, for prints
+AUX_SHADOW = 19  # caller: bytes from tile memory to its shadow, for codelets compiled with the full check; see ``guard``
+AUX_ARENA = 20  # caller, with it: address of all that has a shadow,
+AUX_ARENA_BYTES = 21  # and its size
 
 MAX_VALUES = 8
 
-TAG_INT, TAG_FLOAT, TAG_HALF, TAG_BOOL, TAG_UNSIGNED = 1, 2, 3, 4, 5
-"""Types of values. FLOAT is the bits of a float32, HALF too: those of the half as a float32."""
+TAG_INT, TAG_FLOAT, TAG_HALF, TAG_BOOL, TAG_UNSIGNED, TAG_FINDING = 1, 2, 3, 4, 5, 6
+"""Types of values. FLOAT is the bits of a float32, HALF too: those of the half as a float32. FINDING comes first and alone says that the
+fault is none of the codelet's, but one of those below; then come the address, how many bytes, and the other worker plus one or 0."""
+
+UNDEFINED, OVERWRITTEN, SHARED_WORD = 1, 2, 3
+"""Findings of a codelet that is compiled with the full check: read what nothing wrote; wrote what another worker wrote or read, or read
+what another worker wrote; wrote a part of a word of which another worker wrote another part."""
 
 RECORD_WORDS, RECORD_POSITION, RECORD_TILE, RECORD_WORKER, RECORD_SITE, RECORD_TAGS, RECORD_VALUES = range(7)
 """A record of the print buffer: its words, k * nrows + r, tile, worker, site, tags, then the values."""

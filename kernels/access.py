@@ -4,7 +4,7 @@ from numba.core import types
 
 from popcore.kernels import faults
 from popcore.kernels.arith import index_type
-from popcore.kernels.operation import I64, Refused, operation
+from popcore.kernels.operation import I64, Refused, operation, state
 from popcore.kernels.selftype import (
     ListType,
     MatrixType,
@@ -157,12 +157,31 @@ def _set2(context, builder, sig, args):
     return context.get_dummy_value()
 
 
-# -- the same with a check of the index; context and site come first --
+# -- the same with checks: of the index, and against the shadow of memory; context and site come first --
 
 
 def _outside(builder, index, count):
     """True where ``index`` is outside [-count, count)."""
     return builder.icmp_unsigned(">=", builder.add(index, count), builder.shl(count, I64(1)))
+
+
+def _guarded(emit, context, builder, sig, args, access):
+    """``emit``, its access checked against the shadow if the codelet is compiled so."""
+    state.access = access if state.shadowed else None
+    try:
+        return emit(context, builder, sig, args)
+    finally:
+        state.access = None
+
+
+@operation("load_checked", lambda context, site, place: value_type(place.code))
+def _load_checked(context, builder, sig, args):
+    return _guarded(_load, context, builder, sig.return_type(*sig.args[2:]), args[2:], args[:2])
+
+
+@operation("store_checked", lambda context, site, place, value: scalar(value) and _writable(place))
+def _store_checked(context, builder, sig, args):
+    return _guarded(_store, context, builder, sig.return_type(*sig.args[2:]), args[2:], args[:2])
 
 
 def _checked(name, typing, emit, dimensions):
@@ -177,7 +196,7 @@ def _checked(name, typing, emit, dimensions):
             wrong = [_outside(builder, i, n) for i, n in zip(indices, counts, strict=True)]
             failed = wrong[0] if dimensions == 1 else builder.or_(*wrong)
             faults.fail_if(builder, failed, block, site, [*indices, *counts], [INT] * (2 * dimensions))
-        return emit(context, builder, sig.return_type(*kinds), rest)
+        return _guarded(emit, context, builder, sig.return_type(*kinds), rest, (block, site))
 
 
 _checked("get", _get_type, _get, 1)

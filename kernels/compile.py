@@ -14,26 +14,30 @@ from numba.core import cgutils, compiler, errors, types
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.typing.templates import AbstractTemplate, signature
 
-from popcore.kernels import abi, faults
+from popcore.kernels import abi, faults, guard
 from popcore.kernels.faults import Fault, context_type
 from popcore.kernels.frontend import MixedTypes, Pipeline, contexts, flags
 from popcore.kernels.mathlib import PREFIX
 from popcore.kernels.operation import I8, I32, I64, STUBS, state
-from popcore.kernels.selftype import MatrixType, PlaceType, SelfType, VectorType, load_word, made
+from popcore.kernels.selftype import ListType, MatrixType, PlaceType, SelfType, VectorType, load_word, made, opened
 from popcore.kernels.table import Table
+from popcore.kernels.values import BYTES
 
 _CODES = {"float": "float", "half": "half", "bool": "bool", "quarter": "u8"}
 _FASTMATH = ("reassoc", "nsz", "arcp", "contract", "afn")
 
 
 @global_compiler_lock
-def compile_driver(lowered, symbol: str) -> bytes:
+def compile_driver(lowered, symbol: str, shadowed: bool = False) -> bytes:
     """A native object file with the C function ``symbol``, a driver as ``abi`` describes it.
+
+    ``shadowed``: accesses are checked against the shadow of memory, see ``guard``; ``lowered`` must be with checks then.
 
     Raises:
         CodeletError: (made by ``lowered.refuse``) the types do not fit, with the user's line.
     """
     state.refusals, state.flags = [], _FASTMATH if lowered.codelet.cls.fastmath else ()
+    state.shadowed, state.shared = shadowed, lowered.codelet.workers > 1
     typing_context, target_context = contexts()
     unit = _Unit(lowered, typing_context, target_context)
     try:
@@ -150,6 +154,8 @@ def _add_driver(unit, result, symbol):
                 builder.store(position, faults.word(builder, block, abi.AUX_POSITION))
                 builder.store(builder.sext(tile, I64), faults.word(builder, block, abi.AUX_TILE))
             vertex = _vertex(unit, builder, base, rows, builder.mul(r, I64(stride)))
+            if state.shadowed:
+                _begin(unit, builder, block, vertex)
             _call_body(unit, builder, result, block, vertex, position)
     builder.ret(I64(0))
     unit.library.add_ir_module(module)
@@ -178,6 +184,28 @@ def _vertex(unit, builder, base, rows, at):
                 members["count"], members["columns"] = following(), following()
         setattr(proxy, f"field_{name}", made(unit.target, builder, view, **members))
     return proxy._getvalue()
+
+
+def _begin(unit, builder, block, vertex):
+    """Before a vertex runs, in the shadow: what its Outputs hold is undefined, and no worker was there."""
+    members = cgutils.create_struct_proxy(unit.self_type)(unit.target, builder, value=vertex)
+    for field in unit.lowered.codelet.fields:
+        view = unit.self_type.views[field.name]
+        proxy = opened(unit.target, builder, view, getattr(members, f"field_{field.name}"))
+
+        def clear(data, count, view=view, field=field):
+            nbytes = builder.mul(count, I64(BYTES[view.code]))
+            guard.begin(builder, block, data, nbytes, field.direction == "out", state.shared)
+
+        if isinstance(view, ListType):
+            with cgutils.for_range_slice(builder, I64(0), proxy.count, I64(1), I64) as (piece, _):
+                at = builder.add(proxy.first, builder.shl(piece, I64(1)))
+                offset, count = load_word(builder, proxy.table, at), load_word(builder, proxy.table, builder.add(at, I64(1)))
+                clear(builder.gep(proxy.data, [offset], inbounds=True), count)
+        elif isinstance(view, MatrixType):
+            clear(proxy.data, builder.mul(proxy.count, proxy.columns))
+        else:
+            clear(proxy.data, proxy.count if isinstance(view, VectorType) else I64(1))
 
 
 def _call_body(unit, builder, result, block, vertex, position):

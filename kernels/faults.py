@@ -8,7 +8,8 @@ from popcore.kernels import abi
 from popcore.kernels.operation import I32, I64, POINTER, operation
 from popcore.kernels.values import BOOL, FLOAT, HALF, INT, UNSIGNED, convert, scalar
 
-_TAGS = {INT: abi.TAG_INT, FLOAT: abi.TAG_FLOAT, HALF: abi.TAG_HALF, BOOL: abi.TAG_BOOL, UNSIGNED: abi.TAG_UNSIGNED}
+FINDING = "finding"  # the kind of a value that names one of ``abi``'s findings
+_TAGS = {INT: abi.TAG_INT, FLOAT: abi.TAG_FLOAT, HALF: abi.TAG_HALF, BOOL: abi.TAG_BOOL, UNSIGNED: abi.TAG_UNSIGNED, FINDING: abi.TAG_FINDING}
 
 
 class ContextType(types.Type):
@@ -39,6 +40,8 @@ def word(builder, block, index):
 
 def bits(builder, value, ty):
     """A value as 64 bits."""
+    if ty == FINDING:
+        return value
     if ty in (FLOAT, HALF):
         return builder.zext(builder.bitcast(convert(builder, value, ty, FLOAT), I32), I64)
     return convert(builder, value, ty, INT)

@@ -35,6 +35,9 @@ class _State:
     def __init__(self) -> None:
         self.refusals: list[Refused] = []
         self.flags: tuple[str, ...] = ()  # fast-math flags of float operations
+        self.shadowed = False  # whether accesses are checked against the shadow, see ``guard``,
+        self.shared = False  # of a vertex that several workers run,
+        self.access: Any = None  # and for which block and site the one under way is reported
 
 
 state = _State()

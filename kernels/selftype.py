@@ -10,8 +10,9 @@ from numba.core.datamodel import models, register_default
 from numba.core.typeconv import Conversion
 from numba.core.typing.templates import AttributeTemplate
 
-from popcore.kernels.operation import I32, I64, lowering_registry, typing_registry
-from popcore.kernels.values import STORED, from_stored, to_stored
+from popcore.kernels import guard
+from popcore.kernels.operation import I32, I64, POINTER, lowering_registry, state, typing_registry
+from popcore.kernels.values import BYTES, STORED, from_stored, to_stored
 
 TABLES = "tables"  # the scope of rows and constants, which no vertex writes
 
@@ -159,16 +160,29 @@ def tag(builder, instruction, scope):
     return instruction
 
 
+def _guard(check, builder, view, address):
+    """Check the access under way against the shadow, if it is to be."""
+    if state.access is not None:
+        block, site = state.access
+        at = builder.bitcast(address, POINTER)
+        with guard.where_shadowed(builder, block, at, view.scope is not None):
+            check(builder, block, site, at, BYTES[view.code], state.shared)
+
+
 def load_element(builder, view, data, index):
     """Element ``index`` of a view, as a value."""
-    loaded = tag(builder, builder.load(element(builder, data, index, STORED[view.code])), view.scope)
+    address = element(builder, data, index, STORED[view.code])
+    _guard(guard.read, builder, view, address)
+    loaded = tag(builder, builder.load(address), view.scope)
     return from_stored(builder, loaded, view.code)
 
 
 def store_element(builder, view, data, index, value, source):
     """Store ``value``, of type ``source``, converted."""
     stored = to_stored(builder, value, source, view.code)
-    tag(builder, builder.store(stored, element(builder, data, index, STORED[view.code])), view.scope)
+    address = element(builder, data, index, STORED[view.code])
+    _guard(guard.written, builder, view, address)
+    tag(builder, builder.store(stored, address), view.scope)
 
 
 def load_word(builder, table, index, others=()):

@@ -17,6 +17,8 @@ STORED: dict[str, ir.Type] = {
 }  # fmt: skip
 """What an element is in memory, by its short name."""
 
+BYTES = {"float": 4, "half": 2, "bool": 1, **{f"{sign}{bits}": bits // 8 for sign in "iu" for bits in (8, 16, 32, 64)}}
+
 
 def value_type(code):
     """The type of a value that was read from a field of ``code``."""

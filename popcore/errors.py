@@ -23,7 +23,8 @@
         ├── StreamError            a stream that is not connected, or connected wrongly
         ├── HostTransferError      a host array that does not fit the tensor it is for
         ├── VertexError            a codelet raised: which vertex, tile and line
-        │   └── UninitialisedReadError   a vertex read what nothing wrote
+        │   └── WorkerRaceError    two workers of a vertex meet in one element or word
+        ├── UninitialisedReadError a vertex, a branch or the host read what nothing wrote
         └── ProgramError           the program stopped itself (ErrorProgram, AbortOnCondition)
 
 Each message names the user's object, where it was made and the amounts, and ends in ``try: ...``.
@@ -203,8 +204,14 @@ class VertexError(EngineError):
     hint = "run with POPCORE_INTERPRET=1 and a debugger to stop in the codelet"
 
 
-class UninitialisedReadError(VertexError):
-    """A vertex read an element that nothing had written."""
+class WorkerRaceError(VertexError):
+    """Two workers of one MultiVertex meet in one element, or write parts of one word, which is stored as a whole."""
+
+    hint = "let each worker write elements of its own, whole words of 4 bytes; split work by multiples of 4 bytes"
+
+
+class UninitialisedReadError(EngineError):
+    """A vertex, a branch or the host read an element that nothing had written."""
 
     hint = "write the variable first, or give it an initial value"
 

@@ -18,8 +18,10 @@ def fingerprint(codelet: Codelet) -> str:
     return codelet.native.fingerprint if isinstance(codelet, NativeCodelet) else lower(codelet).fingerprint
 
 
-def drivers(codelets: Iterable[Codelet]) -> list[tuple[int, bool]]:
+def drivers(codelets: Iterable[Codelet], check: str = "off") -> list[tuple[int, bool]]:
     """For each codelet the address of its driver, and whether it prints. Whatever is not in the cache is compiled.
+
+    ``check``: of memory accesses: "off", "bounds" or "full".
 
     Raises: CodeletError for one that cannot be compiled.
     """
@@ -29,12 +31,12 @@ def drivers(codelets: Iterable[Codelet]) -> list[tuple[int, bool]]:
         from popcore.bindings.unit import compile_all  # most graphs have none
 
         compile_all(compiled)
-    return [c.native.driver() if isinstance(c, NativeCodelet) else _python_driver(c) for c in every]
+    return [c.native.driver() if isinstance(c, NativeCodelet) else _python_driver(c, check) for c in every]
 
 
-def _python_driver(codelet: Codelet) -> tuple[int, bool]:
-    lowered = lower(codelet)
-    return load_driver(lowered), lowered.prints
+def _python_driver(codelet: Codelet, check: str) -> tuple[int, bool]:
+    lowered = lower(codelet, check != "off")
+    return load_driver(lowered, check == "full"), lowered.prints
 
 
 def forget(codelets: Iterable[Codelet], memory: int) -> None:
@@ -53,19 +55,20 @@ def interpreted() -> bool:
     return falls_back() or os.environ.get("POPCORE_INTERPRET", "") not in ("", "0")
 
 
-def load_driver(lowered: Lowered) -> int:
+def load_driver(lowered: Lowered, shadowed: bool = False) -> int:
     """The address of a codelet's driver; see ``kernels.compile`` for its interface.
 
     Raises:
         CodeletError: only compiling shows that it cannot be compiled, as where a variable has two types.
     Costs: a compile of some 50 ms where the cache has none; no Numba where it has.
     """
-    symbol = f"popcore_driver_{lowered.fingerprint[:32]}"
+    kind = "shadowed_driver" if shadowed else "driver"
+    symbol = f"popcore_{kind}_{lowered.fingerprint[:32]}"
 
     def build() -> bytes:
         from popcore.kernels.compile import compile_driver
 
-        return bytes(compile_driver(lowered, symbol))
+        return bytes(compile_driver(lowered, symbol, shadowed))
 
-    (address,) = objects.load(objects.Cache(cache_folder()), objects.key_of("driver", lowered.fingerprint), (symbol,), build)
+    (address,) = objects.load(objects.Cache(cache_folder()), objects.key_of(kind, lowered.fingerprint), (symbol,), build)
     return address

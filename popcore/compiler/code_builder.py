@@ -17,6 +17,7 @@ class CodeBuilder:
     """What the lowering of every kind of program adds to."""
 
     graph: Graph
+    shadowed: bool = False  # whether what is tested is checked to have been written
     code: list[tuple[int, int, int, int]] = field(default_factory=list)
     label: list[int] = field(default_factory=list)
     labels: dict[str, int] = field(default_factory=dict)

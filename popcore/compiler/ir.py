@@ -77,6 +77,7 @@ class Code:
     reads: dict[str, int] = field(default_factory=dict)  # host handle: its step
     writes: dict[str, int] = field(default_factory=dict)
     undefined: dict[int, tuple[int, ...]] = field(default_factory=dict)  # instruction: variables whose contents end there
+    ended: tuple[Regions, ...] = ()  # with the full check: what each WriteUndef names
 
 
 @dataclass(frozen=True)

@@ -70,7 +70,7 @@ def _compile(graph: Graph, programs: Sequence[Program], options: dict[str, Any],
     graph.finalise()
     used = verify(graph, programs)
     tell("lower")
-    code = lower_programs(graph, programs)
+    code = lower_programs(graph, programs, shadowed=options["debug.check"] == "full")
     tell("lay_out")
     layout = lay_out(graph, used)
     tell("plan_exchange")

@@ -105,7 +105,7 @@ class Expressions(Scope):
     def _of_self(self, node: ast.Attribute) -> ast.expr:
         if (field := self.field_of(node)) is not None:
             view = self.view_of(node)
-            return self.op(node, "load", view) if field.shape == "scalar" else view
+            return self.load(node, view) if field.shape == "scalar" else view
         value = getattr(self.session.codelet.cls, node.attr, MISSING)
         if value is MISSING:
             names = ", ".join(f.name for f in self.session.codelet.fields)
@@ -139,6 +139,14 @@ class Expressions(Scope):
         if self.session.checks:
             return self.failing(node, f"{name}_checked", self.index_site(node, len(index)), base, *index)
         return self.op(node, name, base, *index)
+
+    def load(self, node: ast.expr, view: ast.expr) -> ast.expr:
+        """The value of a scalar field."""
+        return self.failing(node, "load_checked", self.access_site(node), view) if self.session.checks else self.op(node, "load", view)
+
+    def access_site(self, node: ast.expr) -> int:
+        """Where an access is reported whose index cannot be wrong."""
+        return self.site(node, "access", "", [])
 
     def index_site(self, node: ast.expr, count: int) -> int:
         """Where an index that is out of range is reported."""

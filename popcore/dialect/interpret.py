@@ -74,6 +74,14 @@ def _store(box: ScalarBox, value: Any) -> None:
     box.store(value)
 
 
+def _load_checked(context: Context, site: int, box: ScalarBox) -> Any:
+    return box.load()
+
+
+def _store_checked(context: Context, site: int, box: ScalarBox, value: Any) -> None:
+    box.store(value)
+
+
 def _get(view: Any, index: Any) -> Any:
     return view[arithmetic.as_index(index)]
 
@@ -134,7 +142,7 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     **arithmetic.OPERATIONS,
     **mathematics.OPERATIONS,
     "load": _load, "store": _store, "get": _get, "get2": _get2, "set": _set, "set2": _set2, "slice": _slice, "slice_from": _slice_from,
-    "get_checked": _get_checked, "set_checked": _set_checked, "get2_checked": _get2_checked, "set2_checked": _set2_checked,
+    "load_checked": _load_checked, "store_checked": _store_checked, "get_checked": _get_checked, "set_checked": _set_checked, "get2_checked": _get2_checked, "set2_checked": _set2_checked,
     "len": len, "range": range, "shape": lambda view: view.shape, "size": lambda view: view.size,
     "fail": lambda context, site, *values: context.fail(site, values),
     "print": lambda context, site, *values: context.print(site, values),

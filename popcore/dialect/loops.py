@@ -84,6 +84,12 @@ class Loops(Statements):
                 return [], counter, span, self.store(node.target, self.name(node, counter))
         self.refuse(node, "this form of reversed is not supported in a codelet", "for i in reversed(range(n)):, or range(n - 1, -1, -1)")
 
+    def _element(self, node: ast.expr, view: ast.expr, index: ast.expr) -> ast.expr:
+        """An element of a view, by a counter that is never outside."""
+        if self.session.checks:
+            return self.failing(node, "get_checked", self.access_site(node), view, index)
+        return self.op(node, "get", view, index)
+
     def _views(self, node: ast.For, views: list[ast.expr], targets: list[ast.expr], strict: bool = False) -> _Iteration:
         """A loop over the elements of one or more views, as far as the shortest goes."""
         before: list[ast.stmt] = []
@@ -103,6 +109,6 @@ class Loops(Statements):
                 failing = [self._expression(node, self.failing(node, "fail", site, count, size)), stop]
                 before.append(self.at(node, ast.If(differ, failing, [])))
             count = size if count is None or strict else self.op(node, "min", count, size)
-            first += self.store(target, self.op(node, "get", self.name(node, kept), self.name(node, counter)))
+            first += self.store(target, self._element(view, self.name(node, kept), self.name(node, counter)))
         assert count is not None
         return before, counter, self._call_range(node, [count]), first

@@ -23,7 +23,7 @@ class FaultSite:
     ``formats`` has the format specification of each run-time value ("" for plain).
     """
 
-    kind: str  # "raise", "assert" or "print"
+    kind: str  # "raise", "assert", "print", or "access" of memory that the full check may report
     file: str
     line: int
     exception: str  # class name of the exception; "" for a print

@@ -73,7 +73,7 @@ class Statements(Calls):
             case ast.Tuple() | ast.List():
                 return self._unpack(target, value)
             case ast.Attribute() if self.is_self(target.value):
-                return [self._expression(target, self.op(target, "store", self._writable(target), value))]
+                return [self._store(target, self._writable(target), value)]
             case ast.Subscript():
                 base, index = self._place(target)
                 return [self._expression(target, self._set(target, base, index, value))]
@@ -127,6 +127,12 @@ class Statements(Calls):
             return self.failing(node, f"{name}_checked", self.index_site(node, len(index)), base, *index, value)
         return self.op(node, name, base, *index, value)
 
+    def _store(self, node: ast.expr, place: ast.expr, value: ast.expr) -> ast.stmt:
+        """Assign to a scalar field."""
+        if self.session.checks:
+            return self._expression(node, self.failing(node, "store_checked", self.access_site(node), place, value))
+        return self._expression(node, self.op(node, "store", place, value))
+
     def _expression(self, node: ast.AST, value: ast.expr) -> ast.stmt:
         made: ast.stmt = self.at(node, ast.Expr(value))
         return made
@@ -140,8 +146,8 @@ class Statements(Calls):
                 return self.store(node.target, self.binary(node, node.op, old, self.expr(node.value)))
             case ast.Attribute() if self.is_self(node.target.value):
                 place = self._writable(node.target)
-                old = self.op(node, "load", self.view_of(node.target))
-                return [self._expression(node, self.op(node, "store", place, self.binary(node, node.op, old, self.expr(node.value))))]
+                old = self.load(node.target, self.view_of(node.target))
+                return [self._store(node.target, place, self.binary(node, node.op, old, self.expr(node.value)))]
             case ast.Subscript():
                 return self._augment(node, node.target)
         self.refuse(node, f"assigning to {ast.unparse(node.target)} is not supported", "assign to variables, fields and their elements")

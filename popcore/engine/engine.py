@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import os
 import sys
 import time
@@ -17,8 +18,9 @@ from popcore.engine.faults import print_text, vertex_error
 from popcore.engine.host import Host
 from popcore.engine.linker import Image
 from popcore.engine.outcome import Outcome
+from popcore.engine.shadow import ShadowMemory
 from popcore.engine.walk import walk_counts
-from popcore.errors import EngineError, GraphError, ProgramError
+from popcore.errors import EngineError, GraphError, OptionError, ProgramError
 from popcore.executable import Executable
 from popcore.executable.opcodes import Phase, PhaseFlag
 from popcore.graph import Graph
@@ -64,7 +66,9 @@ class Engine:
         self._computes = bool(resolved["debug.compute"])
         self._arena = Arena(self.executable.memory.arena_bytes if self._computes else 0, self._replicas)
         threads = int(resolved["engine.threads"]) or _cores()
-        self._host = Host(self.executable, resolved, self._arena.by_replica(), self._cycles_so_far, threads)
+        self._check = str(resolved["debug.check"])
+        self._shadow = self._make_shadow() if self._check == "full" and self._computes else None
+        self._host = Host(self.executable, resolved, self._arena.by_replica(), self._cycles_so_far, threads, self._shadow)
         self._reads = {h.name: h for h in self.executable.reads}
         self._writes = {h.name: h for h in self.executable.writes}
         self._print_stream: TextIO | None = None
@@ -74,9 +78,14 @@ class Engine:
         self._waited = np.zeros(len(self.executable.code), np.int64)  # cycles for which each instruction waited for the host
         if self._computes:
             linked = self.executable if resolved["engine.fuseTiles"] else _without_fusion(self.executable)
-            self._image = Image(linked, self._arena, threads, interpret=interpreted())
+            self._image = Image(linked, self._arena, threads, interpret=interpreted(), check=self._check)
             self._counts = self._image.counts
             self.load()
+
+    def _make_shadow(self) -> ShadowMemory:
+        if not self.executable.shadow.distance:
+            raise OptionError("the option debug.check is 'full', and the Executable was compiled without", "compile the graph with debug.check 'full'")
+        return ShadowMemory(self.executable, self._arena.by_replica())
 
     # What the host does
 
@@ -87,6 +96,8 @@ class Engine:
             self._arena.clear()
             self._arena.write_initial(self.executable.initial, self.executable.initial_bytes)
             self._arena.write_numbers(self.executable.replica_index)
+            if self._shadow is not None:
+                self._shadow.begin()
         self._host.streams.invalidate()
         for rows in self._host.remotes.values():
             rows.clear()
@@ -111,6 +122,8 @@ class Engine:
         array = as_host_array(f"host write {handle!r} of {found.tensor!r}", found.dtype, found.shape, values, self._replicas)
         image = self._require_image("write_tensor")
         self._host.view(found.dtype, found.shape)[...] = array
+        if self._shadow is not None:
+            self._shadow.host_wrote()
         self._finish(image.run_phase(found.phase))
 
     def read_tensor(self, handle: str) -> Array:
@@ -118,6 +131,8 @@ class Engine:
         found = self._handle("host read", handle, self._reads)
         image = self._require_image("read_tensor")
         self._finish(image.run_phase(found.phase))
+        if self._shadow is not None:
+            self._shadow.host_read(f"host read {handle!r} of {found.tensor!r}", math.prod(found.shape) * found.dtype.nbytes, found.dtype.nbytes)
         values = self._host.view(found.dtype, found.shape).copy()
         return values if self._replicas > 1 else values[0, ...]
 
@@ -219,7 +234,7 @@ class Engine:
             if outcome.prints_lost:
                 stream.write(f"[popcore] {outcome.prints_lost:,} more prints of this step had no room\n")
         if outcome.fault is not None:
-            raise vertex_error(self.executable, outcome.phase, outcome.fault)
+            raise vertex_error(self.executable, outcome.phase, outcome.fault, self._check, self._shadow, self._arena)
 
     # What is left
 

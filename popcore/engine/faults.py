@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from popcore.codelet import NativeCodelet
 from popcore.dialect import lower
-from popcore.engine.outcome import Fault, PrintRecord
-from popcore.errors import VertexError
+from popcore.dialect.lowered import FaultSite
+from popcore.engine.device import Arena
+from popcore.engine.outcome import Fault, Finding, PrintRecord
+from popcore.engine.shadow import ShadowMemory
+from popcore.errors import EngineError, UninitialisedReadError, WorkerRaceError
 from popcore.executable import Executable
 from popcore.executable.opcodes import Batch
-from popcore.program.printing import Place, native_fault, site_exception, vertex_fault
+from popcore.program.printing import Place, native_fault, site_exception, vertex_fault, vertex_line
 
 
 def print_text(executable: Executable, record: PrintRecord) -> str:
@@ -21,7 +26,7 @@ def print_text(executable: Executable, record: PrintRecord) -> str:
     return lower(codelet).sites[record.site].message(record.values)
 
 
-def vertex_error(executable: Executable, phase: int, fault: Fault) -> VertexError:
+def vertex_error(executable: Executable, phase: int, fault: Fault, check: str, shadow: ShadowMemory | None, arena: Arena) -> EngineError:
     """The error of a codelet that raised: which vertex, tile, compute set, file and line. Its cause is what was raised."""
     codelet = executable.codelets[fault.codelet]
     vertex = int(executable.vertex_ids[fault.vertex])
@@ -41,8 +46,32 @@ def vertex_error(executable: Executable, phase: int, fault: Fault) -> VertexErro
         from popcore.bindings import calls
 
         return native_fault(place, calls.fault_of(fault.values), codelet.site)
-    site = lower(codelet).sites[fault.site]
+    site = lower(codelet, check != "off").sites[fault.site]
+    if shadow is not None and fault.values and isinstance(fault.values[0], Finding):
+        at = int(fault.values[1]) - arena.address - fault.replica * arena.stride
+        return _found(place, site, fault.values, shadow.describe(phase, at))
     return vertex_fault(place, site_exception(site, fault.values), site.file, site.line, fault.values)
+
+
+def _found(place: Place, site: FaultSite, values: tuple[Any, ...], what: str) -> EngineError:
+    """The error of something that the full check found. ``what``: the element, with its variable."""
+    facts: dict[str, Any] = {
+        "codelet": place.codelet,
+        "tile": place.tile,
+        "vertex": place.vertex,
+        "compute_set": place.compute_set,
+        "file": site.file,
+        "line": site.line,
+    }
+    at = f"  at {site.file}:{site.line}"
+    if values[0] == Finding.UNDEFINED:
+        return UninitialisedReadError(f"{vertex_line(place)}\n  reads {what}, which nothing has written\n{at}", code="uninitialised-read", **facts)
+    other = f"worker {values[3] - 1}" if values[3] else "more than one other worker"
+    if values[0] == Finding.SHARED_WORD:
+        doing, code = f"writes {what}; {other} writes another part of the same 4-byte word", "shared-word"
+    else:
+        doing, code = f"meets {other} at {what}, which one of them writes", "worker-race"
+    return WorkerRaceError(f"{vertex_line(place)}\n  {doing}\n{at}", code=code, other_worker=values[3] - 1, **facts)
 
 
 def _where(error: BaseException, file: str, line: int) -> tuple[str, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any, TextIO
@@ -9,8 +10,10 @@ from typing import Any, TextIO
 import numpy as np
 
 from popcore.engine.collectives import Reduction, perform
+from popcore.engine.shadow import ShadowMemory
 from popcore.errors import EngineError
 from popcore.executable import Executable, Yield
+from popcore.executable.schedules import members_of
 from popcore.program.printing import print_tensor, stopped, unequal
 from popcore.program.streams import READY, HostStreams, RemoteRows, Wait
 from popcore.types import Array, ElementType
@@ -23,9 +26,18 @@ class Host:
         options: Engine options.
         memory: uint8[replicas, bytes], of each replica. Its staging area is where the Executable says.
         cycles: Tells the modelled cycles so far.
+        shadow: What was written, where that is checked.
     """
 
-    def __init__(self, executable: Executable, options: Mapping[str, Any], memory: Array, cycles: Callable[[], int], threads: int = 1) -> None:
+    def __init__(
+        self,
+        executable: Executable,
+        options: Mapping[str, Any],
+        memory: Array,
+        cycles: Callable[[], int],
+        threads: int = 1,
+        shadow: ShadowMemory | None = None,
+    ) -> None:
         depth = int(options["exchange.prefetchDepth"]) if options["exchange.enablePrefetch"] else 0
         self.streams = HostStreams({s.name: s for s in executable.streams}, executable.replicas, depth)
         self.remotes = {r.name: RemoteRows(r, executable.replicas) for r in executable.remotes}
@@ -34,7 +46,7 @@ class Host:
         place = executable.memory
         self._staging = memory[:, place.staging : place.staging + place.staging_bytes]
         self._reductions: dict[int, Reduction] = {}
-        self._threads = threads
+        self._threads, self._shadow = threads, shadow
         self._began: dict[int, int] = {}
 
     def view(self, dtype: ElementType, shape: tuple[int, ...], offset: int = 0) -> Array:
@@ -48,6 +60,8 @@ class Host:
         Returns: what the device waits for meanwhile, beyond the cost of the step itself.
         """
         request = self._executable.yields[row]
+        if self._shadow is not None:
+            self._look(request, self._shadow)
         match request.kind:
             case "stream_in" | "stream_out":
                 return self._stream(request)
@@ -68,9 +82,29 @@ class Host:
                 assert request.dtype is not None
                 spent = self._cycles() - self._began.pop(request.index)
                 self.view(request.dtype, request.shape)[...] = spent & 0xFFFFFFFF, (spent >> 32) & 0xFFFFFFFF
+            case "defined" | "undefine":
+                pass  # the shadow's alone
             case _:
                 raise EngineError(f"the Executable asks the host for {request.kind!r}, which this version does not know", "compile the graph again")
         return READY
+
+    def _look(self, request: Yield, shadow: ShadowMemory) -> None:
+        """What a request means for the shadow of memory."""
+        match request.kind:
+            case "defined":
+                assert request.dtype is not None
+                shadow.tested(request.title, request.offset, request.dtype.nbytes)
+            case "undefine":
+                shadow.end(request.index)
+            case "stream_out" | "print" if request.dtype is not None:
+                what = f"stream {self._executable.streams[request.index].name!r}" if request.kind == "stream_out" else f"PrintTensor {request.title!r}"
+                shadow.host_read(what, math.prod(request.shape) * request.dtype.nbytes, request.dtype.nbytes)
+            case "collective" if self._executable.collectives[request.index].kind == "all_reduce":
+                call = self._executable.collectives[request.index]
+                groups = members_of(call.group_type, call.group_size, self._executable.replicas)
+                shadow.combined(self._executable.collective_spans[call.span_begin : call.span_end], [tuple(members) for members in groups])
+            case _:
+                shadow.host_wrote()
 
     def _stream(self, request: Yield) -> Wait:
         stream = self._executable.streams[request.index]

@@ -122,12 +122,13 @@ class Image:
     Args:
         threads: That share large phases, the caller among them. The results do not depend on it.
         interpret: Run codelets as Python, for a debugger; one thread.
+        check: Of codelets' accesses: "off", "bounds" or "full"; the last needs an Executable with a shadow.
 
     Needs: an arena with the initial values in place; it must stay open as long as the image is used.
     Raises: CodeletError for a codelet that cannot be compiled.
     """
 
-    def __init__(self, executable: Executable, arena: Arena, threads: int = 1, interpret: bool = False) -> None:
+    def __init__(self, executable: Executable, arena: Arena, threads: int = 1, interpret: bool = False, check: str = "off") -> None:
         self.executable, self.arena = executable, arena
         self.threads = 1 if interpret else max(1, threads)
         self._lock = threading.Lock()
@@ -140,7 +141,7 @@ class Image:
             self._interpreter = Interpreter(executable, arena)
             linked = [(address, True) for address in self._interpreter.addresses]
         else:
-            linked = drivers(executable.codelets)
+            linked = drivers(executable.codelets, check)
         for replica in range(executable.replicas):
             forget(executable.codelets, arena.address + replica * arena.stride)
         addresses, prints = np.array([d for d, _ in linked], np.int64), np.array([p for _, p in linked], np.int64)
@@ -158,6 +159,8 @@ class Image:
         phases = _machine_phases(executable, jobs, batches[:, status.BATCH_PRINTS] != 0, self.threads)
         self.counts = np.zeros(len(executable.code), np.int64)
         self._aux = np.zeros((self.threads, abi.AUX_WORDS), np.int64)
+        self._aux[:, [abi.AUX_SHADOW, abi.AUX_ARENA]] = executable.shadow.distance, self.arena.address
+        self._aux[:, abi.AUX_ARENA_BYTES] = len(self.arena.memory)
         self._faults = np.zeros((self.threads, status.FAULT_WORDS), np.int64)
         printing = bool(prints.any())
         self._buffers = np.zeros((self.threads, PRINT_WORDS if printing else 0), np.uint64)

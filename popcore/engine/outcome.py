@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import IntEnum
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,6 +44,14 @@ class Fault:
     replica: int = 0
 
 
+class Finding(IntEnum):
+    """The first value of a fault that the full check found, see ``kernels.abi``: then come an address, bytes, and the other worker plus one."""
+
+    UNDEFINED = abi.UNDEFINED
+    OVERWRITTEN = abi.OVERWRITTEN
+    SHARED_WORD = abi.SHARED_WORD
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """Why the machine came back, and where to go on.
@@ -71,6 +80,8 @@ def decode(tags: int, words: Array) -> tuple[Any, ...]:
             values.append(value if tag == abi.TAG_FLOAT else np.float16(value))
         elif tag == abi.TAG_BOOL:
             values.append(bool(word))
+        elif tag == abi.TAG_FINDING:
+            values.append(Finding(word))
         else:
             values.append(word if tag == abi.TAG_UNSIGNED or word < 1 << 63 else word - (1 << 64))
     return tuple(values)

@@ -58,7 +58,8 @@ class Yield:
     the staging area), "error" (raise ProgramError with it), "remote_in" / "remote_out" (rows of remote buffer
     ``index`` from / to the staging area). Of several replicas also "collective" (``collectives[index]``), "cross_copy" (the staging area
     of replica i becomes that of replica ``rows[i]``), "equal" (raise ProgramError unless all hold the same) and "error_if" (raise it
-    if any of them holds something else than zero).
+    if any of them holds something else than zero). With the full check also "defined" (raise UninitialisedReadError unless the scalar at
+    arena byte ``offset`` was written) and "undefine" (what WriteUndef ``index`` names was not).
     """
 
     kind: str
@@ -140,6 +141,20 @@ class MemoryMap:
 
 
 @dataclass(frozen=True)
+class Shadow:
+    """What ``debug.check`` "full" needs to know. Planes of shadow lie behind an arena, see ``kernels.guard``, and copies move them too."""
+
+    distance: int  # bytes from memory to its first plane of shadow; 0: there is none
+    variables: tuple[str, ...]  # with where they were made
+    places: Array  # int64[k, 5]: arena byte, bytes, variable, first element, bytes of an element; by arena byte
+    ended: Array  # int64[k, 3]: number of a WriteUndef, arena byte, bytes
+
+
+def no_shadow() -> Shadow:
+    return Shadow(0, (), np.zeros((0, 5), np.int64), np.zeros((0, 3), np.int64))
+
+
+@dataclass(frozen=True)
 class Executable:
     """A compiled graph with its programs. Frozen arrays, strings and numbers; see ``opcodes`` for the tables."""
 
@@ -176,6 +191,7 @@ class Executable:
     collectives: tuple[CollectiveCall, ...] = ()
     collective_spans: Array = field(default_factory=lambda: np.zeros((0, 2), np.int64))  # int64[k, 2]: arena byte, bytes
     decisions: tuple[Decision, ...] = ()  # what BRANCH and SWITCH of several replicas test
+    shadow: Shadow = field(default_factory=no_shadow)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write it to one file, whole or not at all; see ``executable.store``."""

@@ -21,13 +21,13 @@ import numpy as np
 from popcore.codelet import Codelet, Vertex, codelet_of, native_codelet
 from popcore.errors import CodeletError, ElementTypeError, ExecutableFileError, ValueRangeError
 from popcore.executable.check import check_tables
-from popcore.executable.executable import CollectiveCall, Costs, Decision, Executable, Handle, MemoryMap, RemoteBuffer, Stream, Yield
+from popcore.executable.executable import CollectiveCall, Costs, Decision, Executable, Handle, MemoryMap, RemoteBuffer, Shadow, Stream, Yield
 from popcore.native import fingerprint
 from popcore.target import Target
 from popcore.types import Array, ElementType, as_element_type
 
 FORMAT = "popcore executable"
-VERSION = 2
+VERSION = 3
 _ARRAYS = (
     "code",
     "entries",
@@ -47,6 +47,7 @@ _ARRAYS = (
 )
 _COSTS = ("cycles", "link_bytes", "exchange_bytes", "host_bytes", "remote_bytes", "label", "head", "worker_codelet")
 _MEMORY = ("tile_base", "tile_bytes")
+_SHADOW = ("places", "ended")
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # entries carry no date, so that equal Executables are equal files
 
 
@@ -80,6 +81,8 @@ class _Header(msgspec.Struct, forbid_unknown_fields=True):
     replicas: int
     collectives: tuple[CollectiveCall, ...]
     decisions: tuple[Decision, ...]
+    shadow_distance: int
+    shadow_variables: tuple[str, ...]
     digests: dict[str, str]  # blake2b of each array's entry
 
 
@@ -132,6 +135,7 @@ def _arrays(executable: Executable) -> dict[str, Array]:
     made = {name: getattr(executable, name) for name in _ARRAYS}
     made |= {f"costs.{name}": getattr(executable.costs, name) for name in _COSTS}
     made |= {f"memory.{name}": getattr(executable.memory, name) for name in _MEMORY}
+    made |= {f"shadow.{name}": getattr(executable.shadow, name) for name in _SHADOW}
     return made | {f"category.{i}": array for i, array in enumerate(executable.memory.by_category.values())}
 
 
@@ -183,6 +187,8 @@ def _header(executable: Executable, digests: dict[str, str]) -> _Header:
         replicas=executable.replicas,
         collectives=executable.collectives,
         decisions=executable.decisions,
+        shadow_distance=executable.shadow.distance,
+        shadow_variables=executable.shadow.variables,
         digests=digests,
     )
 
@@ -243,7 +249,8 @@ def _unit(given: Any) -> Any:
 
 def _assemble(path: Any, header: _Header, entries: dict[str, Array], codelets: tuple[Codelet, ...]) -> Executable:
     arrays = {name.removeprefix("arrays/").removesuffix(".npy"): array for name, array in entries.items()}
-    wanted = {*_ARRAYS, *(f"costs.{n}" for n in _COSTS), *(f"memory.{n}" for n in _MEMORY), *(f"category.{i}" for i in range(len(header.categories)))}
+    parts = (("costs", _COSTS), ("memory", _MEMORY), ("shadow", _SHADOW), ("category", range(len(header.categories))))
+    wanted = {*_ARRAYS, *(f"{part}.{name}" for part, names in parts for name in names)}
     if missing := sorted(wanted - set(arrays)):
         raise ExecutableFileError(f"{os.fspath(path)!r} is damaged: it has no {missing[0]}")
     try:
@@ -270,5 +277,6 @@ def _assemble(path: Any, header: _Header, entries: dict[str, Array], codelets: t
         replicas=header.replicas,
         collectives=header.collectives,
         decisions=header.decisions,
+        shadow=Shadow(header.shadow_distance, header.shadow_variables, **{name: arrays[f"shadow.{name}"] for name in _SHADOW}),
         **{name: arrays[name] for name in _ARRAYS},
     )

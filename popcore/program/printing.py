@@ -85,13 +85,18 @@ class Place:
     replica: int | None = None  # where there are several
 
 
+def vertex_line(place: Place) -> str:
+    """The first line of a message about a vertex."""
+    worker = "" if place.worker is None else f", worker {place.worker}"
+    worker += "" if place.replica is None else f", replica {place.replica}"
+    return f"codelet {place.codelet} (vertex {place.vertex} on tile {place.tile}{worker}, compute set {place.compute_set!r})"
+
+
 def vertex_fault(place: Place, cause: BaseException, file: str, line: int, values: Sequence[Any] = ()) -> VertexError:
     """The error of a codelet that raised ``cause`` at a line of the user's file, with the run-time values of its message."""
     text = str(cause)
-    worker = "" if place.worker is None else f", worker {place.worker}"
-    worker += "" if place.replica is None else f", replica {place.replica}"
     error = VertexError(
-        f"codelet {place.codelet} (vertex {place.vertex} on tile {place.tile}{worker}, compute set {place.compute_set!r})\n"
+        f"{vertex_line(place)}\n"
         f"  raised {type(cause).__name__}{': ' if text else ''}{text}\n"
         f"  at {file}:{line}",
         codelet=place.codelet, tile=place.tile, vertex=place.vertex, compute_set=place.compute_set, file=file, line=line, values=tuple(values),

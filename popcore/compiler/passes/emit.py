@@ -15,10 +15,12 @@ from popcore.compiler.ir import Code, ComputeStep, HostStep, Layout, MemoryPlan,
 from popcore.compiler.passes.batch_vertices import VertexTables
 from popcore.compiler.passes.lower_replicas import result_offset
 from popcore.compiler.passes.price import price
-from popcore.executable import CollectiveCall, Executable, Handle, MemoryMap
+from popcore.compiler.placing import byte_runs, element_addresses
+from popcore.compiler.shadow import PLANES, make_shadow
+from popcore.executable import CollectiveCall, Executable, Handle, MemoryMap, Shadow, Yield, no_shadow
 from popcore.executable.opcodes import Batch, Op, PhaseFlag
 from popcore.graph import Graph, Tensor
-from popcore.graph.regions import SHIFT, Regions, coalesce
+from popcore.graph.regions import Regions, coalesce
 from popcore.program.collectives import Collective
 from popcore.types import Array
 
@@ -40,7 +42,8 @@ def emit(
     Gives:  every step is one phase, or two where vertices have written to exchange buffers.
     """
     batches, tiles, rows, vertex_ids = tables.finish()
-    table = _phases(code, plans, memory, batches, ranges)
+    shadow = make_shadow(graph, code, layout, memory) if options["debug.check"] == "full" else no_shadow()
+    table = _phases(code, plans, memory, batches, ranges, shadow.distance)
     instructions, moved = _expand_runs(code, table.of_step, memory, layout)
     reads, writes = _handles(graph, code, table.of_step)
     costs = [collective_cost(node) for node in code.collectives]
@@ -65,14 +68,14 @@ def emit(
         vertex_ids=vertex_ids,
         phase_names=table.names,
         codelets=tuple(codelets),
-        memory=MemoryMap(memory.tile_base, memory.tile_bytes, int(memory.address[-1]), memory.staging_bytes, memory.arena_bytes, memory.by_category),
+        memory=_memory_map(memory, shadow),
         initial=initial,
         initial_bytes=initial_bytes,
         reads=reads,
         writes=writes,
         streams=tuple(graph.streams.values()),
         remotes=tuple(graph.remotes.values()),
-        yields=code.yields,
+        yields=_placed_yields(code, layout, memory),
         streams_of=code.streams_of,
         costs=price(code, plans, layout, codelets, moved, graph.target, graph.replication_factor, costs),
         statistics=_statistics(graph, code, plans, layout),
@@ -81,7 +84,21 @@ def emit(
         replica_index=_replica_words(graph, layout, memory),
         collectives=tuple(_collective(*each) for each in zip(code.collectives, costs, ends[:-1].tolist(), ends[1:].tolist(), strict=True)),
         collective_spans=np.concatenate([np.zeros((0, 2), np.int64), *spans]),
+        shadow=shadow,
     )
+
+
+def _memory_map(memory: MemoryPlan, shadow: Shadow) -> MemoryMap:
+    arena_bytes = PLANES * shadow.distance or memory.arena_bytes
+    return MemoryMap(memory.tile_base, memory.tile_bytes, int(memory.address[-1]), memory.staging_bytes, arena_bytes, memory.by_category)
+
+
+def _placed_yields(code: Code, layout: Layout, memory: MemoryPlan) -> tuple[Yield, ...]:
+    """Requests to the host; those that look at what is tested get its address."""
+    if not any(request.kind == "defined" for request in code.yields):
+        return code.yields
+    at = element_addresses(code.predicates, layout, memory)
+    return tuple(replace(r, offset=int(at[r.index])) if r.kind == "defined" else r for r in code.yields)
 
 
 @dataclass(frozen=True)
@@ -96,7 +113,8 @@ class _Phases:
     spans: Array
 
 
-def _phases(code: Code, plans: Sequence[StepPlan], memory: MemoryPlan, batches: Array, ranges: Sequence[tuple[int, int]]) -> _Phases:
+def _phases(code: Code, plans: Sequence[StepPlan], memory: MemoryPlan, batches: Array, ranges: Sequence[tuple[int, int]], shadow: int) -> _Phases:
+    """``shadow``: bytes from memory to its shadow, which each copy moves too; 0: there is none."""
     copies = CopyTables()
     phases: list[list[int]] = []
     names: list[str] = []
@@ -106,9 +124,12 @@ def _phases(code: Code, plans: Sequence[StepPlan], memory: MemoryPlan, batches: 
         parts = [(plan.before, first, last, work)] + ([(plan.after, 0, 0, 0)] if len(plan.after) else [])
         of_step.append(tuple(range(len(phases), len(phases) + len(parts))))
         for moves, begin, end, field_bytes in parts:
-            groups = copies.add(*_addresses(moves, memory))
+            source, target, nbytes = _addresses(moves, memory)
+            groups = copies.add(source, target, nbytes)
+            if shadow:
+                groups = groups[0], copies.add(source + shadow, target + shadow, nbytes)[1]
             # Nothing a vertex writes is read by a copy of its phase: another reader would be a race, and buffers are read by the next phase.
-            phases.append([*groups, begin, end, field_bytes + int(moves.nbytes.sum()), PhaseFlag.FUSABLE if begin < end else 0])
+            phases.append([*groups, begin, end, field_bytes + int(moves.nbytes.sum()), PhaseFlag.FUSABLE if begin < end and not shadow else 0])
             names.append(step.name)
     return _Phases(np.array(phases, np.int64).reshape(-1, 6), tuple(names), tuple(of_step), *copies.finish())
 
@@ -137,15 +158,8 @@ def _expand_runs(code: Code, phases_of: Sequence[Sequence[int]], memory: MemoryP
         new[which, column] = moved[new[which, column]]
     tested = (new[:, 0] == Op.BRANCH) | (new[:, 0] == Op.SWITCH)
     if tested.any():
-        new[tested, 1] = _element_addresses(code.predicates, layout, memory)[new[tested, 1]]
+        new[tested, 1] = element_addresses(code.predicates, layout, memory)[new[tested, 1]]
     return new, moved
-
-
-def _element_addresses(elements: Array, layout: Layout, memory: MemoryPlan) -> Array:
-    """Arena bytes of single elements, given as (variable, element) rows."""
-    ids = (elements[:, 0] << SHIFT) + elements[:, 1]
-    _, places = layout.locate(Regions(ids, np.ones(len(ids), np.int64)))
-    return memory.address[places.slab] + places.offset
 
 
 def _moved_switches(code: Code, moved: Array) -> Array:
@@ -196,17 +210,12 @@ def _replica_words(graph: Graph, layout: Layout, memory: MemoryPlan) -> Array:
     """Arena bytes of the words that hold a replica's number, of those in use."""
     used = set(layout.slab_variable.tolist())
     ids = [t.variable.id for t in graph.replica_indices if t.variable is not None and t.variable.id in used]
-    return _element_addresses(np.array([(v, 0) for v in ids], np.int64).reshape(-1, 2), layout, memory)
+    return element_addresses(np.array([(v, 0) for v in ids], np.int64).reshape(-1, 2), layout, memory)
 
 
 def _spans(node: Collective, layout: Layout, memory: MemoryPlan) -> Array:
     """The runs of bytes of what an all-reduce combines, in view order: int64[k, 2]."""
-    if node.kind != "all_reduce" or not node.dst.num_elements:
-        return np.zeros((0, 2), np.int64)
-    _, places = layout.locate(node.dst.regions())
-    start, nbytes = memory.address[places.slab] + places.offset, places.nbytes
-    first = np.flatnonzero(np.concatenate([[True], start[1:] != start[:-1] + nbytes[:-1]]))
-    return np.stack([start[first], np.add.reduceat(nbytes, first)], 1).astype(np.int64)
+    return byte_runs(node.dst.regions(), layout, memory) if node.kind == "all_reduce" else np.zeros((0, 2), np.int64)
 
 
 def _collective(node: Collective, cost: CollectiveCost, span_begin: int, span_end: int) -> CollectiveCall:

@@ -19,6 +19,7 @@ from popcore.errors import ControlProgramError
 from popcore.executable import Decision, Yield
 from popcore.executable.opcodes import Op
 from popcore.graph import Graph, Tensor
+from popcore.graph.regions import Regions
 from popcore.program import checks, copies, nodes
 from popcore.program.collectives import Collective
 from popcore.program.walk import body_of, children, streams_used, walk
@@ -26,13 +27,16 @@ from popcore.program.walk import body_of, children, streams_used, walk
 OUTLINE = 8  # children a shared Sequence needs before it becomes a subroutine
 
 
-def lower_programs(graph: Graph, programs: Sequence[nodes.Program]) -> Code:
+def lower_programs(graph: Graph, programs: Sequence[nodes.Program], shadowed: bool = False) -> Code:
     """Flatten ``programs``, and add a step for every host read and write of the graph.
+
+    Args:
+        shadowed: Add what the full check needs: a look at what a branch tests, and the ends of variables at WriteUndef.
 
     Needs:  programs without cycles (``verify``).
     Gives:  code whose RUN operands are step numbers and whose predicates are elements, to be placed later.
     """
-    lowering = _Lowering(graph)
+    lowering = _Lowering(graph, shadowed)
     lowering.shared = _shared_sequences(programs)
     for program in programs:
         lowering.entries.append(len(lowering.code))
@@ -67,6 +71,7 @@ class _Lowering(CodeBuilder):
     reads: dict[str, int] = field(default_factory=dict)
     writes: dict[str, int] = field(default_factory=dict)
     undefined: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    ended: list[Regions] = field(default_factory=list)
     loop_slots: int = 0
     shared: set[nodes.Program] = field(default_factory=set)
     subroutines: dict[nodes.Program, list[int]] = field(default_factory=dict)  # body: rows of the CALLs that wait for it
@@ -76,10 +81,13 @@ class _Lowering(CodeBuilder):
 
     def predicate(self, tensor: Tensor, program: nodes.Program) -> tuple[int, int]:
         """The row of ``predicates`` and the width of a scalar tensor, which the next instruction tests."""
-        if self.graph.replication_factor > 1:
-            self.decisions.append(Decision(len(self.code), f"{program!r} by {checks.describe(tensor)}", tensor.dtype))
+        where = f"{program!r} by {checks.describe(tensor)}"
         regions = tensor.regions()
         self.predicates.append((int(regions.var[0]), int(regions.start[0])))
+        if self.shadowed:
+            self.add(Op.YIELD, self.yield_row(Yield("defined", index=len(self.predicates) - 1, title=where, dtype=tensor.dtype)), name="check")
+        if self.graph.replication_factor > 1:
+            self.decisions.append(Decision(len(self.code), where, tensor.dtype))
         return len(self.predicates) - 1, tensor.dtype.nbytes
 
     # Nodes
@@ -128,6 +136,9 @@ class _Lowering(CodeBuilder):
                 regions = program.tensor.regions()
                 whole = regions.length == np.array([self.graph.variables[v].numel for v in regions.var.tolist()], np.int64)
                 self.undefined[row] = tuple(regions.var[whole].tolist())
+                if self.shadowed:
+                    self.add(Op.YIELD, self.yield_row(Yield("undefine", index=len(self.ended))), name="write_undef")
+                    self.ended.append(regions)
             case nodes.PrintTensor():
                 self.show("print", program.title, program.tensor, str(program.site))
             case nodes.ErrorProgram():
@@ -339,4 +350,5 @@ class _Lowering(CodeBuilder):
             reads=self.reads,
             writes=self.writes,
             undefined=self.undefined,
+            ended=tuple(self.ended),
         )
