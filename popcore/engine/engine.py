@@ -12,6 +12,7 @@ from typing import Any, TextIO
 
 import numpy as np
 
+from popcore.codelet import NativeCodelet
 from popcore.compiler import compile_graph, cost, resolve_options
 from popcore.engine.device import Arena
 from popcore.engine.faults import print_text, vertex_error
@@ -85,6 +86,10 @@ class Engine:
     def _make_shadow(self) -> ShadowMemory:
         if not self.executable.shadow.distance:
             raise OptionError("the option debug.check is 'full', and the Executable was compiled without", "compile the graph with debug.check 'full'")
+        native = next((c for c in self.executable.codelets if isinstance(c, NativeCodelet)), None)
+        if interpreted() or native is not None:
+            what = "codelets that run as Python" if native is None else f"codelet {native.name} ({native.site}), which is not in Python"
+            raise OptionError(f"the option debug.check is 'full', which does not know what is written by {what}", "debug.check 'bounds'")
         return ShadowMemory(self.executable, self._arena.by_replica())
 
     # What the host does
@@ -230,7 +235,7 @@ class Engine:
             stream = self._print_stream or sys.stderr
             for record in outcome.prints:
                 ipu, tile = divmod(record.tile, target.tiles_per_ipu)
-                stream.write(print_line(record.replica * target.num_ipus + ipu, tile, record.worker, print_text(self.executable, record)))
+                stream.write(print_line(record.replica * target.num_ipus + ipu, tile, record.worker, print_text(self.executable, record, self._check)))
             if outcome.prints_lost:
                 stream.write(f"[popcore] {outcome.prints_lost:,} more prints of this step had no room\n")
         if outcome.fault is not None:

@@ -16,14 +16,14 @@ from popcore.executable.opcodes import Batch
 from popcore.program.printing import Place, native_fault, site_exception, vertex_fault, vertex_line
 
 
-def print_text(executable: Executable, record: PrintRecord) -> str:
-    """What a codelet's ``print`` shows."""
+def print_text(executable: Executable, record: PrintRecord, check: str) -> str:
+    """What a codelet's ``print`` shows; ``check`` as its driver was compiled with."""
     codelet = executable.codelets[executable.batches[record.batch, Batch.CODELET]]
     if isinstance(codelet, NativeCodelet):
         from popcore.bindings import calls
 
         return calls.print_text(record.values)
-    return lower(codelet).sites[record.site].message(record.values)
+    return lower(codelet, check != "off").sites[record.site].message(record.values)
 
 
 def vertex_error(executable: Executable, phase: int, fault: Fault, check: str, shadow: ShadowMemory | None, arena: Arena) -> EngineError:

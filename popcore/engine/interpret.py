@@ -28,7 +28,7 @@ class Interpreter:
         addresses: One for each codelet. They live as long as this object.
     """
 
-    def __init__(self, executable: Executable, arena: Arena) -> None:
+    def __init__(self, executable: Executable, arena: Arena, check: str = "off") -> None:
         self.memory, self.address = arena.memory, arena.address
         self.tile_base = np.ascontiguousarray(executable.memory.tile_base, np.int64)
         self.tiles = executable.tiles.tolist()
@@ -39,7 +39,7 @@ class Interpreter:
             if isinstance(codelet, NativeCodelet):
                 ((address, _),) = drivers([codelet])
             else:
-                self._callbacks.append(_DRIVER(_Driver(self, lower(codelet))))
+                self._callbacks.append(_DRIVER(_Driver(self, lower(codelet, check != "off"))))
                 address = ctypes.cast(self._callbacks[-1], ctypes.c_void_p).value or 0
             self.addresses.append(address)
 

@@ -138,7 +138,7 @@ class Image:
         if interpret:
             from popcore.engine.interpret import Interpreter
 
-            self._interpreter = Interpreter(executable, arena)
+            self._interpreter = Interpreter(executable, arena, check)
             linked = [(address, True) for address in self._interpreter.addresses]
         else:
             linked = drivers(executable.codelets, check)

@@ -70,7 +70,7 @@ def use_drivers(monkeypatch):
         (address,) = objects.load(cache, symbol, (symbol,), lambda: native.compile_object({symbol: function}))
         return address, codelet == "say"
 
-    monkeypatch.setattr(linker, "drivers", lambda codelets: [driver(codelet) for codelet in codelets])
+    monkeypatch.setattr(linker, "drivers", lambda codelets, check: [driver(codelet) for codelet in codelets])
 
 
 def table(rows, width):

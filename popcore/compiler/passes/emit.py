@@ -47,8 +47,7 @@ def emit(
     instructions, moved = _expand_runs(code, table.of_step, memory, layout)
     reads, writes = _handles(graph, code, table.of_step)
     costs = [collective_cost(node) for node in code.collectives]
-    spans = [_spans(node, layout, memory) for node in code.collectives]
-    ends = np.cumsum([0, *(len(each) for each in spans)])
+    collectives, spans = _collectives(code, costs, layout, memory)
     initial, initial_bytes = _initial_image(graph, layout, memory)
     return Executable(
         target=graph.target,
@@ -82,8 +81,8 @@ def emit(
         replicas=graph.replication_factor,
         decisions=tuple(replace(d, instruction=int(moved[d.instruction])) for d in code.decisions),
         replica_index=_replica_words(graph, layout, memory),
-        collectives=tuple(_collective(*each) for each in zip(code.collectives, costs, ends[:-1].tolist(), ends[1:].tolist(), strict=True)),
-        collective_spans=np.concatenate([np.zeros((0, 2), np.int64), *spans]),
+        collectives=collectives,
+        collective_spans=spans,
         shadow=shadow,
     )
 
@@ -216,6 +215,14 @@ def _replica_words(graph: Graph, layout: Layout, memory: MemoryPlan) -> Array:
 def _spans(node: Collective, layout: Layout, memory: MemoryPlan) -> Array:
     """The runs of bytes of what an all-reduce combines, in view order: int64[k, 2]."""
     return byte_runs(node.dst.regions(), layout, memory) if node.kind == "all_reduce" else np.zeros((0, 2), np.int64)
+
+
+def _collectives(code: Code, costs: Sequence[CollectiveCost], layout: Layout, memory: MemoryPlan) -> tuple[tuple[CollectiveCall, ...], Array]:
+    """The collectives, and all their spans one after another."""
+    spans = [_spans(node, layout, memory) for node in code.collectives]
+    ends = np.cumsum([0, *(len(each) for each in spans)]).tolist()
+    calls = tuple(_collective(*each) for each in zip(code.collectives, costs, ends[:-1], ends[1:], strict=True))
+    return calls, np.concatenate([np.zeros((0, 2), np.int64), *spans])
 
 
 def _collective(node: Collective, cost: CollectiveCost, span_begin: int, span_end: int) -> CollectiveCall:
