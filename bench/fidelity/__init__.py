@@ -1,0 +1,1 @@
+"""Modelled against published: each row of the published figures that a popcore program can reproduce."""

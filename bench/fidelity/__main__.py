@@ -1,0 +1,80 @@
+"""``python -m bench.fidelity [--family F] [--figures CSV] [--json FILE]``: hold the model against published figures."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from bench.fidelity import exchange, host, links
+from bench.fidelity.figures import PUBLISHED, Family, Figure, Result, median_error, read, within
+
+FAMILIES: tuple[Family, ...] = (*exchange.FAMILIES, *links.FAMILIES, *host.FAMILIES)
+"""Every family; a row belongs to the first that has it."""
+
+
+def results(figures: list[Figure], names: tuple[str, ...], console: Console) -> Iterator[Result]:
+    """What is modelled for each row that a family has, as it comes; what cannot be understood is said."""
+    for figure in figures:
+        family = next((f for f in FAMILIES if f.has(figure)), None)
+        if family is None or (names and family.name not in names):
+            continue
+        try:
+            yield Result(figure, family.name, float(family.run(figure)))
+        except LookupError as error:
+            console.print(f"[yellow]{figure.id}: {error}[/yellow]")
+
+
+def rows_table(found: list[Result]) -> Table:
+    made = Table(title="modelled against published", title_style="dim")
+    for header in ("row", "family", "use", "published", "modelled", "unit", "error"):
+        made.add_column(header, justify="right" if header in ("published", "modelled", "error") else "left", no_wrap=True)
+    for r in found:
+        made.add_row(r.figure.id, r.family, r.figure.use, f"{r.figure.value:.6g}", f"{r.modelled:.6g}", r.figure.unit[:14], f"{100 * r.relative_error:+.1f} %")
+    return made
+
+
+def summary_table(found: list[Result], figures: list[Figure]) -> Table:
+    """By family: rows, median and worst error, apart for rows that constants were read from and for the others."""
+    made = Table(title="by family", title_style="dim")
+    for header in ("family", "use", "rows", "median", "worst", "within 25 %"):
+        made.add_column(header, justify="left" if header in ("family", "use") else "right", no_wrap=True)
+    for name in (*dict.fromkeys(r.family for r in found), "all"):
+        for use in ("calibrate", "test"):
+            of = [r for r in found if r.figure.use == use and name in (r.family, "all")]
+            if of:
+                worst = max(of, key=lambda r: abs(r.relative_error))
+                shown = f"{100 * worst.relative_error:+.1f} % {worst.figure.id}"
+                made.add_row(name, use, str(len(of)), f"{100 * median_error(of):.1f} %", shown, f"{100 * within(of, 0.25):.0f} %")
+    wanted = [f for f in figures if f.use == "test" and f.id.split("-")[0] not in ("GR", "GE", "M1", "M2", "BP")]
+    covered = {r.figure.id for r in found}
+    made.caption = f"{sum(f.id in covered for f in wanted)} of {len(wanted)} test rows outside of GR, GE, M and BP are produced by a program"
+    return made
+
+
+@click.command()
+@click.option("--family", "names", multiple=True, type=click.Choice(tuple(dict.fromkeys(f.name for f in FAMILIES))), help="Only this family; may be repeated.")
+@click.option("--figures", "path", default=PUBLISHED, type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Another CSV of the same columns.")
+@click.option("--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write the results there, as JSON.")
+def main(names: tuple[str, ...], path: Path, json_file: Path | None) -> None:
+    """Run a program for each published figure and print what the model says beside it.
+
+    Modelled cycles, the same on every computer.
+    """
+    figures = read(path)
+    found = list(results(figures, names, Console(stderr=True)))
+    output = Console()
+    if not output.is_terminal:
+        output = Console(width=160)
+    output.print(rows_table(found))
+    output.print(summary_table(found, figures))
+    if json_file is not None:
+        json_file.write_text(json.dumps([r.as_dict() for r in found], indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,180 @@
+"""Exchange on one chip, and between the IPUs of a C2 system: latency and bandwidth by pattern.
+
+Rows of Jia et al. 2019, chapter 4. Their letters: a is one chip, b two chips of a board, c across boards over a direct link, d over an indirect one, e to
+j one chip to all chips of 2 (e), 4 (h), 8 (i) and 16 (j).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bench.fidelity.figures import Family, Figure
+from bench.fidelity.programs import graph_of, microseconds, modelled, spread
+from popcore import concat, program
+
+_PARTNER = {"b": 1, "c": 2, "d": 3}  # of IPU 0
+_SYSTEM = {"e": 2, "h": 4, "i": 8, "j": 16}  # IPUs
+_LARGE = 25_600  # words: 100 KiB, what the bandwidth rows send
+
+
+def _letter(figure: Figure) -> str:
+    return figure.id.rsplit("-", 1)[-1]
+
+
+def _away(figure: Figure) -> tuple[int, int]:
+    """How many IPUs the system of a row has, and which IPU is the other end; (1, 0) on one chip."""
+    partner = _PARTNER.get(_letter(figure), 0)
+    return (4 if partner > 1 else 2, partner) if partner else (1, 0)
+
+
+def point_to_point(figure: Figure) -> float:
+    """One word from one tile to another."""
+    ipus, partner = _away(figure)
+    graph = graph_of(figure, ipus)
+    tiles = graph.target.tiles_per_ipu
+    source, target = (0, partner * tiles) if partner else np.random.default_rng(0).choice(tiles, 2, replace=False).tolist()
+    return microseconds(graph, program.Copy(spread(graph, "source", [source], 1), spread(graph, "target", [target], 1)))
+
+
+def permutation(figure: Figure) -> float:
+    """n words at once, each from a tile of its own to a tile of its own, drawn at random."""
+    ipus, partner = _away(figure)
+    graph = graph_of(figure, ipus)
+    tiles = graph.target.tiles_per_ipu
+    count = figure.number(r"(?:n=)?(\d+)(?: random| transfers|$)")
+    source = np.random.default_rng(1).permutation(tiles)[:count]
+    target = np.roll(source, 1) + partner * tiles  # no tile sends to itself
+    return microseconds(graph, program.Copy(spread(graph, "source", source, 1), spread(graph, "target", target, 1)))
+
+
+def random_traffic(figure: Figure) -> float:
+    """Every tile of a system sends a word to a tile of its own anywhere in it."""
+    graph = graph_of(figure, figure.number(r"(\d+) IPUs"))
+    count = graph.target.num_tiles
+    source = np.random.default_rng(2).permutation(count)
+    return microseconds(graph, program.Copy(spread(graph, "source", source, 1), spread(graph, "target", np.roll(source, 1), 1)))
+
+
+def aggregate(figure: Figure) -> float:
+    """GB/s of n tiles that send large messages to n others, or to each other where there are no more."""
+    graph = graph_of(figure)
+    count = figure.number(r"n=(\d+)")
+    first = np.arange(count)
+    target = first + count if 2 * count <= graph.target.num_tiles else np.roll(first, 1)
+    seconds = microseconds(graph, program.Copy(spread(graph, "source", first, _LARGE // 2), spread(graph, "target", target, _LARGE // 2))) * 1e-6
+    return count * _LARGE * 2 / seconds / 1e9
+
+
+def between_ipus(figure: Figure) -> float:
+    """GB/s of transfers from every tile of one IPU to its like on another, or both ways."""
+    partner = _PARTNER[_letter(figure)[0]]
+    graph, words = graph_of(figure, 4 if partner > 1 else 2), 2_500
+    tiles = np.arange(graph.target.tiles_per_ipu)
+    here, there = tiles, tiles + partner * len(tiles)
+    both = "bidirectional" in figure.conditions
+    source, target = (np.concatenate([here, there]), np.concatenate([there, here])) if both else (here, there)
+    seconds = microseconds(graph, program.Copy(spread(graph, "source", source, words), spread(graph, "target", target, words))) * 1e-6
+    return len(source) * words * 4 / seconds / 1e9
+
+
+def _receivers(figure: Figure) -> tuple[int, np.ndarray]:
+    """IPUs of the system, and the tiles that receive from (or send to) tile 0: of one chip, of another one, or of all."""
+    letter = _letter(figure)
+    ipus, partner = (_SYSTEM[letter], 0) if letter in _SYSTEM else _away(figure)
+    tiles = graph_of(figure).target.tiles_per_ipu
+    if partner:
+        return ipus, np.arange(tiles) + partner * tiles
+    count = figure.number(r"(?:n=|-> )(\d+)", tiles * ipus)
+    return ipus, np.arange(count) if count == tiles * ipus else np.arange(1, count + 1)
+
+
+def _broadcast_seconds(figure: Figure, words: int) -> tuple[float, int]:
+    ipus, tiles = _receivers(figure)
+    graph = graph_of(figure, ipus)
+    source, target = spread(graph, "source", [0], words), spread(graph, "target", tiles, words)
+    return microseconds(graph, program.Copy(source.broadcast(len(tiles), 0), target)) * 1e-6, len(tiles)
+
+
+def broadcast_latency(figure: Figure) -> float:
+    return _broadcast_seconds(figure, 1)[0] * 1e6
+
+
+def broadcast_bandwidth(figure: Figure) -> float:
+    """GB/s received in all."""
+    seconds, count = _broadcast_seconds(figure, _LARGE)
+    return count * _LARGE * 4 / seconds / 1e9
+
+
+def broadcast_share(figure: Figure) -> float:
+    """The percentage of the peak that a message reaches, or the KiB that it takes to reach a percentage."""
+    seconds, _ = _broadcast_seconds(figure, _LARGE)
+    peak = _LARGE / seconds
+
+    def share(words: int) -> float:
+        return words / _broadcast_seconds(figure, words)[0] / peak
+
+    if figure.unit.startswith("%"):
+        return 100 * share(256)
+    low, high = 1, _LARGE
+    while high - low > 8:  # the share grows with the message
+        middle = (low + high) // 2
+        low, high = (low, middle) if share(middle) >= 0.9 else (middle, high)
+    return high * 4 / 1024
+
+
+def scatter(figure: Figure) -> float:
+    """Tile 0 sends each of n tiles a word of its own."""
+    ipus, tiles = _receivers(figure)
+    graph = graph_of(figure, ipus)
+    return microseconds(graph, program.Copy(spread(graph, "source", [0], len(tiles)).reshape((len(tiles), 1)), spread(graph, "target", tiles, 1)))
+
+
+def gather(figure: Figure) -> float:
+    """Each of n tiles sends tile 0 a word."""
+    ipus, tiles = _receivers(figure)
+    graph = graph_of(figure, ipus)
+    return microseconds(graph, program.Copy(spread(graph, "source", tiles, 1), spread(graph, "target", [0], len(tiles)).reshape((len(tiles), 1))))
+
+
+def one_sided_bandwidth(figure: Figure) -> float:
+    """GB/s of a gather or scatter of messages."""
+    graph = graph_of(figure)
+    tiles, words = np.arange(graph.target.tiles_per_ipu), figure.number(r"(\d+) B each") // 4
+    one, many = spread(graph, "one", [0], len(tiles) * words).reshape((len(tiles), words)), spread(graph, "many", tiles, words)
+    copy = program.Copy(many, one) if "GAB" in figure.id else program.Copy(one, many)
+    return len(tiles) * words * 4 / (microseconds(graph, copy) * 1e-6) / 1e9
+
+
+def all_to_all(figure: Figure) -> float:
+    """Each of n tiles sends each other one a word."""
+    graph, count = graph_of(figure), figure.number(r"n=(\d+)")
+    source, target = (spread(graph, name, range(count), count) for name in ("source", "target"))
+    sent, received = (concat([part for i in range(count) for part in (t[i][:i], t[i][i + 1 :])]) for t in (source.transpose(), target))
+    return microseconds(graph, program.Copy(sent, received))
+
+
+def transfer_alone(figure: Figure) -> float:
+    """ns of one word between tiles, the barrier not counted."""
+    graph = graph_of(figure)
+    columns = graph.target.tiles_per_ipu // 64
+    pair = {"min": (0, 1), "max": (0, 4 * (columns - 1))}[_letter(figure)] if "COL" in figure.id else (646, 0)
+    profile = modelled(graph, program.Copy(spread(graph, "source", [pair[0]], 1), spread(graph, "target", [pair[1]], 1)))
+    return (profile.total_cycles - profile.cycles_by_kind["sync"]) / graph.target.clock_hz * 1e9
+
+
+FAMILIES = (
+    Family("p2p", r"J-P2PL-[a-d]", point_to_point),
+    Family("p2p", r"J-(COL|CHIP)-(min|max)", transfer_alone),
+    Family("permutation", r"J-(PERM-\d+|P2PLL-[a-d])", permutation),
+    Family("random", r"J-RAND-\d+", random_traffic),
+    Family("aggregate", r"J-AGG-\d+", aggregate),
+    Family("inter-IPU bandwidth", r"J-IPUBW-[b-d]2?", between_ipus),
+    Family("broadcast", r"J-BCL-\w+", broadcast_latency),
+    Family("broadcast", r"J-BCB-\w+", broadcast_bandwidth),
+    Family("broadcast", r"J-BCS-\d+", broadcast_share),
+    Family("scatter", r"J-SCL-\w+", scatter),
+    Family("gather", r"J-GAL-\w+", gather),
+    Family("gather", r"J-GAB-\w+", one_sided_bandwidth),
+    Family("scatter", r"J-SCB-\w+", one_sided_bandwidth),
+    Family("all-to-all", r"J-A2A-\d+", all_to_all),
+)

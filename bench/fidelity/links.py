@@ -1,0 +1,47 @@
+"""IPU-Links: latency from IPU to IPU, and collectives over replicas."""
+
+from __future__ import annotations
+
+import re
+
+import popcore as pc
+from bench.fidelity.figures import Family, Figure
+from bench.fidelity.programs import graph_of, microseconds, modelled, spread
+from popcore import FLOAT, program
+from popcore.ops import gcl
+
+
+def hop(figure: Figure) -> float:
+    """us of one word from one IPU of 16 to another."""
+    ends = [int(number) for number in re.findall(r"\d+", figure.id)]
+    graph = graph_of(figure, 16)
+    tiles = graph.target.tiles_per_ipu
+    source, target = (spread(graph, name, [ipu * tiles], 1) for name, ipu in zip(("source", "target"), ends, strict=True))
+    return microseconds(graph, program.Copy(source, target))
+
+
+def _all_reduce_cycles(system: str, replicas: int, megabytes: int, method: str) -> int:
+    graph = pc.Graph(pc.Device(system, num_ipus=replicas).target, replication_factor=replicas)
+    data, prog = graph.add_variable(FLOAT, (megabytes * 250_000,), mapping="linear", name="data"), program.Sequence()
+    gcl.all_reduce_in_place_cross_replica(graph, data, gcl.CollectiveOperator.ADD, prog, options={"method": method})
+    return modelled(graph, prog).total_cycles
+
+
+def all_reduce(figure: Figure) -> float:
+    """Cycles of an all-reduce over the IPUs that a row names."""
+    megabytes, ipus = (int(found) for found in re.search(r"(\d+) MB over (\d+) IPUs", figure.benchmark).groups())  # type: ignore[union-attr]
+    return _all_reduce_cycles("C2", ipus, megabytes, "bidirectional_ring_pair")
+
+
+def meet_in_middle(figure: Figure) -> float:
+    """By how many per cent a ring that meets in the middle is shorter than one that runs both ways."""
+    megabytes, ipus = figure.number(r"(\d+) MB", 40), figure.number(r"(\d+) IPUs")
+    pair, middle = (_all_reduce_cycles("POD64", ipus, megabytes, method) for method in ("bidirectional_ring_pair", "meet_in_middle_ring"))
+    return 100 * (1 - middle / pair)
+
+
+FAMILIES = (
+    Family("inter-IPU latency", r"J-HOP-\d+-\d+", hop),
+    Family("all-reduce", r"PC-1", all_reduce),
+    Family("all-reduce", r"PC-2", meet_in_middle),
+)
