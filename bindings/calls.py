@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from popcore.bindings.codelet_abi import ffi
+from popcore.bindings.library import number
 from popcore.bindings.unit import NativeField, NativeType
 from popcore.types import Array
 
 NATIVE_SITE = 2**64 - 2
 """Site of faults and prints of compiled codelets, which say by themselves what they are."""
 
-AUX_WORDS = 32
-_AUX_COUNT, _AUX_VALUES, _AUX_WORKER, _AUX_BUFFER, _AUX_CAPACITY, _AUX_USED, _AUX_PHASE = 1, 2, 11, 12, 13, 14, 16
+AUX_WORDS = number("AUX_WORDS")
+_COUNT, _VALUES, _WORKER, _BUFFER, _CAPACITY, _USED, _PHASE = (
+    number(f"AUX_{word}") for word in ("COUNT", "VALUES", "WORKER", "PRINT_BUFFER", "PRINT_CAPACITY", "PRINT_USED", "PHASE")
+)
 _RECORD_WORKER, _RECORD_VALUES = 3, 6
 _PRINT_WORDS = 1 << 14
 _ALIGNMENT = 64
-_DRIVER = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 8)
 _KINDS = ("AssertionError", "RuntimeError", "TimeoutError", "RuntimeError", "RuntimeError", "NotImplementedError")
 
 
@@ -57,7 +59,7 @@ def fault_of(values: Sequence[int], worker: int = 0) -> NativeFault:
 
 
 def _string(address: int) -> str:
-    return ctypes.string_at(address).decode("utf-8", "replace") if address else ""
+    return bytes(ffi.string(ffi.cast("char *", address))).decode("utf-8", "replace") if address else ""
 
 
 def print_text(values: Sequence[int]) -> str:
@@ -72,7 +74,7 @@ class Caller:
     def __init__(self, native: NativeType) -> None:
         self.native = native
         address, _ = native.driver()
-        self._driver = _DRIVER(address)
+        self._driver = ffi.cast("popcore_driver", address)
 
     def forget(self) -> None:
         """Start over with variables outside of vertices."""
@@ -119,16 +121,16 @@ class Caller:
 
     def _call(self, memory: Array, rows: Array, tile: int, phase: int) -> tuple[NativeFault | None, list[tuple[int, str]]]:
         aux, buffer = np.zeros(AUX_WORDS, np.uint64), np.zeros(_PRINT_WORDS, np.uint64)
-        aux[_AUX_BUFFER], aux[_AUX_CAPACITY], aux[_AUX_PHASE] = buffer.ctypes.data, _PRINT_WORDS, phase
+        aux[_BUFFER], aux[_CAPACITY], aux[_PHASE] = buffer.ctypes.data, _PRINT_WORDS, phase
         # Variables outside of vertices are kept per memory and tile; all calls use memory 0, so the base makes up for it.
         base, tiles = np.zeros(tile + 1, np.int64), np.array([tile], np.int32)
         base[tile] = memory.ctypes.data
-        pointers = [a.ctypes.data for a in (base, tiles)]
-        done = self._driver(0, *pointers, 0, 1, rows.ctypes.data, 1, aux.ctypes.data)
-        fault = fault_of(aux[_AUX_VALUES : _AUX_VALUES + min(int(aux[_AUX_COUNT]), 8)].tolist(), int(aux[_AUX_WORKER])) if done else None
+        words = [ffi.from_buffer(f"{kind}[]", array) for kind, array in (("int64_t", base), ("int32_t", tiles), ("int32_t", rows), ("uint64_t", aux))]
+        done = self._driver(ffi.NULL, words[0], words[1], 0, 1, words[2], 1, words[3])
+        fault = fault_of(aux[_VALUES : _VALUES + min(int(aux[_COUNT]), 8)].tolist(), int(aux[_WORKER])) if done else None
         prints: list[tuple[int, str]] = []
         at = 0
-        while at < int(aux[_AUX_USED]):
+        while at < int(aux[_USED]):
             record = buffer[at : at + int(buffer[at])]
             prints.append((int(record[_RECORD_WORKER]), print_text(record[_RECORD_VALUES:].tolist())))
             at += len(record)

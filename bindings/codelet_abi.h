@@ -1,7 +1,9 @@
 /* The C interface of codelets: what a library of codelets defines, and how it is called.
  *
  * Compiled C++ codelets meet it through generated code; a codelet in C, or in any language that can make a shared
- * library, meets it by hand. docs/codelet_abi.md explains it with an example. One text for the compiler and for cffi.
+ * library, meets it by hand. docs/codelet_abi.md explains it with an example.
+ *
+ * One text for the compiler and for cffi: codelet_abi.py is made of it by make_abi.py.
  */
 #ifndef POPCORE_CODELET_ABI_H
 #define POPCORE_CODELET_ABI_H
@@ -24,8 +26,10 @@ extern "C" {
 #define POPCORE_AUX_PRINT_CAPACITY 13
 #define POPCORE_AUX_PRINT_USED 14
 #define POPCORE_AUX_PRINT_LOST 15
+#define POPCORE_AUX_PHASE 16
 #define POPCORE_AUX_POSITION 17
 #define POPCORE_AUX_TILE 18
+#define POPCORE_AUX_WORDS 32
 
 /* Directions, shapes and flags of fields. */
 #define POPCORE_STATE 0
@@ -41,8 +45,9 @@ extern "C" {
 #define POPCORE_INTERLEAVED 1
 #define POPCORE_PIECES_ARE_SCALARS 2
 
+/* Flags of types. */
 #define POPCORE_PRINTS 1
-#define POPCORE_SUPERVISOR 2
+#define POPCORE_NO_COMPUTE 2 /* a base of codelets, and none itself */
 
 /* Runs the vertices of rows [0, nrows) on each of the tiles tiles[t0] ... tiles[t1 - 1].
  *
@@ -71,13 +76,29 @@ typedef struct popcore_type {
   int32_t field_count;
   int32_t workers; /* calls of the body for each vertex: 6 if all workers share it, else 1 */
   int32_t flags;
-  int32_t reserved;
+  int32_t index; /* for the host: which of its classes this is; 0 if the table is written by hand */
 } popcore_type;
 
 /* What the library defines. */
 extern const popcore_type popcore_types[];
 extern const int32_t popcore_type_count;
 extern const int32_t popcore_abi_version; /* POPCORE_ABI_VERSION */
+
+/* What it may define, with default visibility. */
+
+/* Called once when it has been loaded: a call of a codelet's body that takes longer has to give up. */
+void popcore_prepare(int64_t nanoseconds);
+
+typedef struct popcore_variable {
+  uint8_t *address;
+  int64_t bytes;
+} popcore_variable;
+
+/* Called once with the variables that it keeps outside of vertices: each tile is to have its own. */
+void popcore_keep_variables(const popcore_variable *variables, int64_t count);
+
+/* The variables of all tiles of the memory ``mem`` start over. */
+void popcore_forget(uint8_t *mem);
 
 #ifdef __cplusplus
 }

@@ -76,10 +76,10 @@ def _table(chosen: Sequence[Candidate], described: Sequence[int], driven: Collec
     for number, (index, candidate) in enumerate(zip(described, chosen, strict=True)):
         name = _name(number, candidate)
         driver = f"popcore::drive<{name}, fields_{number}>" if index in driven else "nullptr"
-        flags = f"popcore::type_flags<{name}>() | (has_compute<{name}>::value ? 0 : 4)"
+        flags = f"has_compute<{name}>::value ? 0 : popcore::no_compute"
         yield (f"  {{popcore::spelled<{name}>(), table_{number}.fields, {driver}, table_{number}.used, popcore::workers<{name}>(), {flags}, {first + index}}},")
     yield "  {}};"
     yield f'extern __attribute__((visibility("default"))) const int32_t {prefix}popcore_type_count = {len(chosen)};'
     if not prefix:
-        yield 'extern __attribute__((visibility("default"))) const int32_t popcore_abi_version = 1;'
+        yield 'extern __attribute__((visibility("default"))) const int32_t popcore_abi_version = popcore::abi_version;'
     yield "}"

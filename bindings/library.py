@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-import ctypes
 import functools
 import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
-from popcore.bindings import cache, elf, names
+from popcore.bindings import elf, names
+from popcore.bindings.codelet_abi import ffi
 from popcore.errors import CodeletError
 
-ABI_VERSION = 1
-DIRECTIONS = ("state", "in", "out", "inout")
-SHAPES = ("scalar", "vector", "list", "refused")
-_INTERLEAVED, _PIECES_ARE_SCALARS = 1, 2
-_PRINTS, _SUPERVISOR, _NO_COMPUTE = 1, 2, 4
+
+def number(name: str) -> int:
+    """A constant of codelet_abi.h, without its POPCORE_."""
+    return int(ffi.integer_const(f"POPCORE_{name}"))
+
+
+DIRECTIONS = {number("STATE"): "state", number("IN"): "in", number("OUT"): "out", number("INOUT"): "inout"}
+SHAPES = {number("SCALAR"): "scalar", number("VECTOR"): "vector", number("LIST"): "list", number("NOT_ALLOWED"): "refused"}
 CALL_SECONDS = 60.0  # of thread time that one call of compute may take
 
 
@@ -41,27 +45,8 @@ class TypeRecord(msgspec.Struct, frozen=True):
     fields: tuple[FieldRecord, ...]
     workers: int
     prints: bool
-    supervisor: bool
     is_codelet: bool
     index: int  # of its candidate
-
-
-class _CField(ctypes.Structure):
-    _fields_ = (
-        ("name", ctypes.c_char_p), ("type", ctypes.c_char_p), ("direction", ctypes.c_int32),
-        ("shape", ctypes.c_int32), ("align", ctypes.c_int32), ("flags", ctypes.c_int32),
-    )  # fmt: skip
-
-
-class _CType(ctypes.Structure):
-    _fields_ = (
-        ("name", ctypes.c_char_p), ("fields", ctypes.POINTER(_CField)), ("driver", ctypes.c_void_p), ("field_count", ctypes.c_int32),
-        ("workers", ctypes.c_int32), ("flags", ctypes.c_int32), ("reserved", ctypes.c_int32),
-    )  # fmt: skip
-
-
-class _CVariable(ctypes.Structure):
-    _fields_ = (("address", ctypes.c_void_p), ("bytes", ctypes.c_int64))
 
 
 @dataclass
@@ -72,12 +57,12 @@ class Library:
     drivers: dict[str, int]  # by the type's name; those that it has
     prints: bool
     variables: list[elf.Symbol]
-    handle: ctypes.CDLL
+    handle: Any  # cffi's
 
     def forget(self, memory: int) -> None:
         """Give all tiles of the arena at ``memory`` their variables' first values."""
         if self.variables:
-            self.handle.popcore_forget(ctypes.c_void_p(memory))
+            self.handle.popcore_forget(ffi.cast("uint8_t *", memory))
 
 
 @functools.cache
@@ -88,60 +73,65 @@ def load(folder: Path, name: str) -> Library:
     """
     path = folder / name
     try:
-        handle = ctypes.CDLL(str(path), mode=os.RTLD_NOW | os.RTLD_LOCAL)
+        handle = ffi.dlopen(str(path), ffi.RTLD_NOW | ffi.RTLD_LOCAL)
     except OSError as error:
         raise CodeletError(f"a library of codelets cannot be loaded: {error}", "make it for this processor and system") from error
     try:
-        version = ctypes.c_int32.in_dll(handle, "popcore_abi_version").value
-        count = ctypes.c_int32.in_dll(handle, "popcore_type_count").value
-        table = (_CType * count).in_dll(handle, "popcore_types")
-    except ValueError as error:
+        version, count, table = handle.popcore_abi_version, handle.popcore_type_count, handle.popcore_types
+    except ffi.error as error:
         raise CodeletError(f"{name} is no library of codelets: {error}", "it has to define what codelet_abi.h declares") from error
-    if version != ABI_VERSION:
-        raise CodeletError(f"{name} was made for version {version} of the codelet interface, this is version {ABI_VERSION}", "compile it again")
+    if version != number("ABI_VERSION"):
+        raise CodeletError(f"{name} was made for version {version} of the codelet interface, this is version {number('ABI_VERSION')}", "compile it again")
     content = path.read_bytes()
-    found = elf.variables(content) if hasattr(handle, "popcore_keep_variables") else []
-    if hasattr(handle, "popcore_prepare"):
-        handle.popcore_prepare(ctypes.c_int64(int(float(os.environ.get("POPCORE_CALL_SECONDS", CALL_SECONDS)) * 1e9)))
-    if found:
-        _keep_variables(handle, content, found)
+    if (prepare := _optional(handle, "popcore_prepare")) is not None:
+        prepare(int(float(os.environ.get("POPCORE_CALL_SECONDS", CALL_SECONDS)) * 1e9))
+    found: list[elf.Symbol] = []
+    if (keep_variables := _optional(handle, "popcore_keep_variables")) is not None and (found := elf.variables(content)):
+        _keep(keep_variables, elf.address_of(content, "popcore_keep_variables"), found)
     prints = elf.prints(content)
-    types = [_record(each, prints) for each in table]
-    drivers = {record.name: each.driver for record, each in zip(types, table, strict=True) if each.driver}
+    types = [_record(table[i], prints) for i in range(count)]
+    drivers = {record.name: address for i, record in enumerate(types) if (address := int(ffi.cast("intptr_t", table[i].driver)))}
     return Library(types, drivers, prints, found, handle)
 
 
-_tables: list[ctypes.Array[_CVariable]] = []  # libraries are never unloaded, and point to these
+_tables: list[Any] = []  # libraries are never unloaded, and point to these
 
 
-def _keep_variables(handle: ctypes.CDLL, content: bytes, found: list[elf.Symbol]) -> None:
-    base = (ctypes.cast(handle.popcore_keep_variables, ctypes.c_void_p).value or 0) - elf.address_of(content, "popcore_keep_variables")
-    table = (_CVariable * len(found))(*(_CVariable(base + s.address, s.nbytes) for s in found))
+def _optional(handle: Any, name: str) -> Any:
+    """A function that a library may leave out; None if it does."""
+    try:
+        return getattr(handle, name)
+    except ffi.error:
+        return None
+
+
+def _keep(keep_variables: Any, address: int, found: list[elf.Symbol]) -> None:
+    """Tell a library where its variables are; ``address`` is the function's own, from where the library is loaded."""
+    base = int(ffi.cast("intptr_t", keep_variables)) - address
+    table = ffi.new("popcore_variable[]", [(ffi.cast("uint8_t *", base + s.address), s.nbytes) for s in found])
     _tables.append(table)
-    handle.popcore_keep_variables(table, ctypes.c_int64(len(found)))
+    keep_variables(table, len(found))
 
 
-def _record(each: _CType, prints: bool) -> TypeRecord:
-    fields = tuple(
-        FieldRecord(
-            f.name.decode(), _spelled(f.type.decode()), DIRECTIONS[f.direction], SHAPES[f.shape], f.align,
-            bool(f.flags & _INTERLEAVED), bool(f.flags & _PIECES_ARE_SCALARS),
-        )
-        for f in each.fields[: each.field_count]
-    )  # fmt: skip
+def _record(each: Any, prints: bool) -> TypeRecord:
+    fields = tuple(_field(each.fields[i]) for i in range(each.field_count))
     flags = each.flags
     return TypeRecord(
-        names.canonical(_spelled(each.name.decode())), fields, each.workers, prints or bool(flags & _PRINTS),
-        bool(flags & _SUPERVISOR), not flags & _NO_COMPUTE, each.reserved,
-    )  # fmt: skip
+        names.canonical(_spelled(each.name)), fields, each.workers, prints or bool(flags & number("PRINTS")), not flags & number("NO_COMPUTE"), each.index
+    )
 
 
-def _spelled(text: str) -> str:
+def _field(each: Any) -> FieldRecord:
+    interleaved, scalars = bool(each.flags & number("INTERLEAVED")), bool(each.flags & number("PIECES_ARE_SCALARS"))
+    return FieldRecord(_string(each.name), _spelled(each.type), DIRECTIONS[each.direction], SHAPES[each.shape], each.align, interleaved, scalars)
+
+
+def _string(text: Any) -> str:
+    return bytes(ffi.string(text)).decode()
+
+
+def _spelled(text: Any) -> str:
     """A type out of what the compiler calls the function that was asked: "... [with T = Sum<float>]"."""
-    match = re.search(r"\bT = (.*)\]$", text, re.DOTALL)
-    return re.sub(r"\{anonymous\}::|\(anonymous namespace\)::", "", match[1]) if match else text
-
-
-def is_whole(folder: Path, name: str) -> bool:
-    """Whether a library is in the cache, undamaged."""
-    return cache.is_whole(folder, name)
+    whole = _string(text)
+    match = re.search(r"\bT = (.*)\]$", whole, re.DOTALL)
+    return re.sub(r"\{anonymous\}::|\(anonymous namespace\)::", "", match[1]) if match else whole

@@ -184,7 +184,7 @@ class Unit:
         """Have drivers of all the types ``wanted``; those that share variables outside of vertices in one library."""
         with self._lock:
             asked = list(dict.fromkeys(wanted))
-            have = {n: lib for n, lib in self._record.drivers.items() if library.is_whole(self._folder, lib)}
+            have = {n: lib for n, lib in self._record.drivers.items() if cache.is_whole(self._folder, lib)}
             self._record.drivers = have
             missing = [n for n in asked if n not in have]
             if missing:

@@ -1,12 +1,11 @@
 """The C interface says the same in its header, in the kernels and in Python."""
 
-import ctypes
 import re
 
 import cffi
 import pytest
 
-from popcore.bindings import calls, library, names, toolchain
+from popcore.bindings import library, make_abi, names, toolchain
 from popcore.kernels import abi
 
 HEADER = (toolchain.HEADERS.parent / "codelet_abi.h").read_text(encoding="utf-8")
@@ -19,20 +18,33 @@ def test_the_words_of_aux_are_those_of_the_kernels():
     """
     words = {name: value for name, value in DEFINED.items() if name.startswith("AUX_")}
     assert words == {name: getattr(abi, name) for name in words}
-    assert calls.AUX_WORDS == abi.AUX_WORDS
+    assert {"AUX_VALUES", "AUX_WORDS"} <= set(words)
 
 
-def test_cffi_reads_the_header():
+def test_python_reads_what_the_header_says():
     """
-    The header without its directives is what cffi takes, and its structures are those that Python reads.
+    codelet_abi.py is what cffi makes of the header, all constants included.
+    """
+    assert make_abi.MADE.read_text(encoding="utf-8") == make_abi.render(), "run: python bindings/make_abi.py"
+    assert {name: library.number(name) for name in DEFINED} == DEFINED
+
+
+def test_what_cffi_reads_is_what_compilers_read(tmp_path):
+    """
+    Both see the same structures: a compiler is told what cffi counted.
     """
     ffi = cffi.FFI()
-    text = re.sub(r'extern "C" \{|^#.*$', "", HEADER, flags=re.MULTILINE)
-    ffi.cdef(text.rstrip().removesuffix("}"))
-    assert ffi.sizeof("popcore_field") == ctypes.sizeof(library._CField)
-    assert ffi.sizeof("popcore_type") == ctypes.sizeof(library._CType)
-    assert ffi.offsetof("popcore_type", "workers") == library._CType.workers.offset
-    assert DEFINED["ABI_VERSION"] == library.ABI_VERSION
+    ffi.cdef(make_abi.declarations())
+    claims = [
+        f'_Static_assert(sizeof({name}) == {ffi.sizeof(name)} && offsetof({name}, {member}) == {field.offset}, "{name}.{member}");'
+        for name in ("popcore_field", "popcore_type", "popcore_variable")
+        for member, field in ffi.typeof(name).fields
+    ]
+    assert len(claims) == 15
+    source = tmp_path / "claims.c"
+    source.write_text("\n".join(["#include <stddef.h>", f'#include "{make_abi.HEADER}"', *claims]))
+    done = toolchain.run([toolchain.find_compiler("c"), "-fsyntax-only", str(source)], "claims", tmp_path)
+    assert not done.stderr
 
 
 @pytest.mark.parametrize(

@@ -99,7 +99,7 @@ inline std::uint64_t random_bits() {
   Context fallback{};
   Context *c = current ? current : &fallback;
   std::uint64_t x = ++c->random * 0x9e3779b97f4a7c15u + std::uint64_t(c->position) * 0xbf58476d1ce4e5b9u + c->worker * 0x94d049bb133111ebu;
-  x += (c->aux ? c->aux[16] : 0) * 0xd6e8feb86659fd93u + std::uint64_t(c->tile);
+  x += (c->aux ? c->aux[POPCORE_AUX_PHASE] : 0) * 0xd6e8feb86659fd93u + std::uint64_t(c->tile);
   x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
   x = (x ^ x >> 27) * 0x94d049bb133111ebu;
   return x ^ x >> 31;

@@ -161,6 +161,6 @@ std::int64_t drive(std::uint8_t *mem, const std::int64_t *tile_base, const std::
 
 template <class V> constexpr int workers() { return TakesWorker<V>::value ? 6 : 1; }
 
-template <class V> constexpr int type_flags() { return std::is_base_of_v<poplar::SupervisorVertex, V> ? POPCORE_SUPERVISOR : 0; }
+constexpr std::int32_t no_compute = POPCORE_NO_COMPUTE, abi_version = POPCORE_ABI_VERSION; // generated code comes after the preprocessor
 
 } // namespace popcore

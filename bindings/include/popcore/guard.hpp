@@ -141,7 +141,7 @@ struct Worker {
   void *vertex;
   void (*compute)(void *vertex, unsigned worker);
   unsigned number;
-  std::uint64_t aux[32];
+  std::uint64_t aux[POPCORE_AUX_WORDS];
   std::int64_t result;
   pthread_t thread;
 };
@@ -163,7 +163,7 @@ __attribute__((noinline)) inline void compute_on_threads(Context *context, void 
   Worker workers[6];
   for (unsigned n = 0; n < 6; ++n) {
     workers[n] = Worker{context, vertex, compute, n, {}, 0, {}};
-    workers[n].aux[16] = context->aux[16];
+    workers[n].aux[POPCORE_AUX_PHASE] = context->aux[POPCORE_AUX_PHASE];
   }
   context->running = false; // this thread only waits
   bool started[6];
@@ -186,7 +186,6 @@ __attribute__((noinline)) inline void compute_on_threads(Context *context, void 
 
 } // namespace popcore
 
-// Called once, when the library has been loaded.
 extern "C" __attribute__((weak, visibility("default"))) void popcore_prepare(std::int64_t nanoseconds) {
   using namespace popcore;
   limit_nanoseconds = nanoseconds;

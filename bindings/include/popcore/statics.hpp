@@ -8,11 +8,6 @@
 
 namespace popcore {
 
-struct Variable {
-  std::uint8_t *address;
-  std::int64_t bytes;
-};
-
 struct Machine { // the tiles of one memory
   std::uint8_t *mem;
   std::uint8_t **tiles;
@@ -20,7 +15,7 @@ struct Machine { // the tiles of one memory
   Machine *next;
 };
 
-inline const Variable *variables = nullptr;
+inline const popcore_variable *variables = nullptr;
 inline std::int64_t variable_count = 0, variable_bytes = 0;
 inline std::uint8_t *variables_at_first = nullptr;
 inline Machine *machines = nullptr;
@@ -78,8 +73,8 @@ public:
 
 } // namespace popcore
 
-// Called once, with the library's variables, while they have the values they start with.
-extern "C" __attribute__((weak, visibility("default"))) void popcore_keep_variables(const popcore::Variable *what, std::int64_t count) {
+// While the variables have the values they start with.
+extern "C" __attribute__((weak, visibility("default"))) void popcore_keep_variables(const popcore_variable *what, std::int64_t count) {
   using namespace popcore;
   variables = what;
   variable_bytes = 0;
@@ -90,7 +85,6 @@ extern "C" __attribute__((weak, visibility("default"))) void popcore_keep_variab
   copy_variables(variables_at_first, false);
 }
 
-// All tiles of a memory start over.
 extern "C" __attribute__((weak, visibility("default"))) void popcore_forget(std::uint8_t *mem) {
   using namespace popcore;
   pthread_mutex_lock(&swapping);
