@@ -7,7 +7,7 @@ import inspect
 import re
 from pathlib import Path
 
-from popcore.ops.popops.operations import KIND_LETTERS, ROWS
+from popcore.codelets.operations import KIND_LETTERS, ROWS
 
 HEAD = """\
 # Operations

@@ -201,7 +201,7 @@ class Executable:
 
     @staticmethod
     def load(path: str | os.PathLike[str], codelets: Iterable[Any] = ()) -> Executable:
-        """Read what ``save`` wrote. ``codelets``: the Vertex classes it uses, since a file holds no code.
+        """Read what ``save`` wrote. ``codelets``: the user's classes and C++ files that it uses, since a file holds no code.
 
         Raises:
             ExecutableFileError: no Executable, of another version, or damaged.

@@ -1,6 +1,7 @@
 """Executables as files: one zip of a msgpack header and NumPy arrays, checksummed. Nothing in it is ever executed.
 
 Codelets are code, so the file holds their names and fingerprints only; whoever loads it passes the classes, or the C++ files.
+Built-in codelets are found by name. What was generated of an expression is generated again: the file holds the expression as data.
 """
 
 from __future__ import annotations
@@ -11,14 +12,16 @@ import os
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
 
-from popcore.codelet import Codelet, Vertex, codelet_of, native_codelet
+from popcore.codelet import Codelet, codelet_of, native_codelet
+from popcore.codelets.built_in import BUILT_IN
+from popcore.codelets.described import Generated, describe, regenerate
 from popcore.errors import CodeletError, ElementTypeError, ExecutableFileError, ValueRangeError
 from popcore.executable.check import check_tables
 from popcore.executable.executable import CollectiveCall, Costs, Decision, Executable, Handle, MemoryMap, RemoteBuffer, Shadow, Stream, Yield
@@ -55,6 +58,7 @@ class _CodeletRecord(msgspec.Struct, forbid_unknown_fields=True):
     name: str
     types: list[str]
     fingerprint: str
+    generated: Generated | None  # what it was made of
 
 
 class _Header(msgspec.Struct, forbid_unknown_fields=True):
@@ -108,8 +112,8 @@ def load(path: str | os.PathLike[str], codelets: Iterable[Any] = ()) -> Executab
     """Read an Executable that ``save`` wrote.
 
     Args:
-        codelets: The Vertex classes it uses, by which their code is found, generic ones as they are; C++ files as they were given to
-            ``add_codelets``, or what ``open_unit`` of them gave where they need flags.
+        codelets: The user's Vertex classes that it uses, by which their code is found, generic ones as they are; C++ files as they were
+            given to ``add_codelets``, or what ``open_unit`` of them gave where they need flags. Those of popcore's own are found without.
 
     Raises:
         ExecutableFileError: no such file, another version, or damaged.
@@ -171,7 +175,7 @@ def _header(executable: Executable, digests: dict[str, str]) -> _Header:
         loop_slots=executable.loop_slots,
         call_depth=executable.call_depth,
         phase_names=executable.phase_names,
-        codelets=[_CodeletRecord(c.name, [t.poplar_name for _, t in c.types], fingerprint(c)) for c in executable.codelets],
+        codelets=[_CodeletRecord(c.name, [t.poplar_name for _, t in c.types], fingerprint(c), describe(c.cls)) for c in executable.codelets],
         staging=memory.staging,
         staging_bytes=memory.staging_bytes,
         arena_bytes=memory.arena_bytes,
@@ -219,26 +223,36 @@ def _read_array(path: Any, archive: zipfile.ZipFile, entry: str, digest: str) ->
 
 def _resolve(path: Any, records: list[_CodeletRecord], given: list[Any]) -> tuple[Codelet, ...]:
     units = [_unit(each) for each in given if not hasattr(each, "__name__")]
-    by_name: dict[str, type[Vertex]] = {c.__name__: c for c in given if hasattr(c, "__name__")}
+    classes = {c.__name__: c for c in given if hasattr(c, "__name__")}
     found: list[Codelet] = []
     for record in records:
-        plain = record.name.split("<")[0]
-        compiled = next((made for unit in units if (made := unit.find(record.name)) is not None), None)
-        if plain not in by_name and compiled is None:
+        candidates = list(_candidates(path, record, classes, units))
+        if not candidates:
+            plain = record.name.split("<")[0]
             raise CodeletError(
                 f"{os.fspath(path)!r} uses codelet {record.name!r}, and no class of that name was passed", f"Executable.load(path, codelets=[{plain}, ...])"
             )
-        if compiled is not None:
-            codelet: Codelet = native_codelet(compiled)
-        else:
-            codelet = codelet_of(by_name[plain], tuple(as_element_type(t) for t in record.types))
-        if fingerprint(codelet) != record.fingerprint:
+        codelet = next((c for c in candidates if c.name == record.name and fingerprint(c) == record.fingerprint), None)
+        if codelet is None:
             raise CodeletError(
-                f"{os.fspath(path)!r} was compiled with another codelet {record.name!r} than the one at {codelet.site}",
+                f"{os.fspath(path)!r} was compiled with another codelet {record.name!r} than the one at {candidates[0].site}",
                 "compile the graph again, or pass the class as it was",
             )
         found.append(codelet)
     return tuple(found)
+
+
+def _candidates(path: Any, record: _CodeletRecord, classes: dict[str, Any], units: list[Any]) -> Iterator[Codelet]:
+    """What may be the codelet of a record; at most one is, by its fingerprint."""
+    yield from (native_codelet(made) for unit in units if (made := unit.find(record.name)) is not None)
+    plain, dtypes = record.name.split("<")[0], tuple(as_element_type(t) for t in record.types)
+    if record.generated is not None:
+        try:
+            yield codelet_of(regenerate(record.generated), dtypes)
+        except CodeletError as error:
+            raise ExecutableFileError(f"{os.fspath(path)!r} has a damaged description of codelet {record.name!r}: {error.message}") from error
+    else:
+        yield from (codelet_of(known[plain], dtypes) for known in (classes, BUILT_IN) if plain in known)
 
 
 def _unit(given: Any) -> Any:

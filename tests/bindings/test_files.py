@@ -94,6 +94,19 @@ def test_saved_executables(tmp_path):
         Executable.load(tmp_path / "saved", codelets=[source])
 
 
+@pytest.mark.parametrize("flags", ["", "-DUNUSED"])
+def test_saved_executables_with_instances_of_templates(tmp_path, flags):
+    """
+    An instance of a template in a namespace is found again in its file; where there were flags, in what was opened with them.
+    """
+    built = Built("kinds.cpp", "Limit<float, true>", {"x": ONES}, {"low": -1, "high": 0.5}, cxxflags=flags)
+    pc.Engine(built.graph, built.program).executable.save(tmp_path / "saved")
+    file = CODELETS / "kinds.cpp"
+    engine = pc.Engine(Executable.load(tmp_path / "saved", codelets=[unit.open_unit(file, flags) if flags else file]))
+    engine.run()
+    assert engine.read_tensor("x").tolist() == [0.5] * 4
+
+
 def test_a_changed_file_or_header_is_compiled_again(tmp_path):
     """
     The cache goes by content: of the file and of what it includes.

@@ -1,7 +1,7 @@
 """Functions of two tensors, element by element: each with a form in place and one with an output. Either operand may be a number."""
 
+from popcore.codelets.operations import BinaryOpType as Op
 from popcore.ops.popops.forms import binary
-from popcore.ops.popops.operations import BinaryOpType as Op
 
 add, add_in_place, add_with_output = binary(Op.ADD, "a + b; integers wrap.")
 atan2, atan2_in_place, atan2_with_output = binary(Op.ATAN2, "The angle of the point (b, a).")

@@ -11,8 +11,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from popcore.codelets.operations import BinaryOpType, OpType, TernaryOpType, UnaryOpType
 from popcore.errors import ElementTypeError, GraphError
-from popcore.ops.popops.operations import BinaryOpType, OpType, TernaryOpType, UnaryOpType
 from popcore.types import HALF, DTypeLike, ElementType, as_element_type
 
 __all__ = [

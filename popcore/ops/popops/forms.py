@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from popcore.codelets.operations import BinaryOpType, TernaryOpType, UnaryOpType
 from popcore.graph import ComputeSet, Graph, Tensor
 from popcore.ops.popops import common
 from popcore.ops.popops.expr import BinaryOp as BinaryExpr
@@ -14,7 +15,6 @@ from popcore.ops.popops.expr import TernaryOp as TernaryExpr
 from popcore.ops.popops.expr import UnaryOp as UnaryExpr
 from popcore.ops.popops.mapping import map as map_elements
 from popcore.ops.popops.mapping import map_in_place, map_with_output
-from popcore.ops.popops.operations import BinaryOpType, TernaryOpType, UnaryOpType
 from popcore.program import Sequence
 
 Where = Sequence | ComputeSet

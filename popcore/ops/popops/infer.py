@@ -3,49 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from popcore.codelets.expressions import Handed, Typed
+from popcore.codelets.operations import BOOL_TYPE, FLOAT_TYPE, INT_TYPE, ROWS, BinaryOpType, OpType, TernaryOpType, UnaryOpType
 from popcore.errors import ElementTypeError, GraphError
 from popcore.graph.values import as_elements
 from popcore.ops.popops.expr import Cast, Const, Expr, Operation, Parameter, PlaceHolder, as_expr
-from popcore.ops.popops.operations import BOOL_TYPE, FLOAT_TYPE, INT_TYPE, ROWS, BinaryOpType, OpType, TernaryOpType, UnaryOpType
 from popcore.types import ElementType
 
 _DEFAULTS: Mapping[type, ElementType] = {bool: BOOL_TYPE, int: INT_TYPE, float: FLOAT_TYPE}
-
-
-@dataclass(frozen=True, slots=True)
-class Handed:
-    """A number that vertices are handed in a field of their own."""
-
-    value: Any
-
-
-@dataclass(frozen=True, slots=True)
-class Typed:
-    """A part of an expression with its element type.
-
-    what: The operation; "cast"; a placeholder's number; the value of a constant, as NumPy holds it; or a number handed to the vertices.
-    """
-
-    dtype: ElementType
-    what: Any
-    operands: tuple[Typed, ...] = ()
-
-    @property
-    def key(self) -> str:
-        """What it computes, as text: equal for equal parts."""
-        if isinstance(self.what, OpType):
-            name = self.what.value
-        elif isinstance(self.what, str | int):
-            name = f"_{self.what}" if isinstance(self.what, int) else self.what
-        elif isinstance(self.what, Handed):
-            name = f"handed {id(self.what)}"
-        else:
-            name = f"const {self.what.dtype} {self.what.tobytes().hex()}"
-        inner = f"({', '.join(o.key for o in self.operands)})" if self.operands else ""
-        return f"{name}{inner}: {self.dtype!r}"
 
 
 def infer(expression: Expr, dtypes: Sequence[ElementType], wanted: ElementType | None = None) -> Typed:
@@ -57,11 +24,6 @@ def infer(expression: Expr, dtypes: Sequence[ElementType], wanted: ElementType |
         GraphError: a placeholder for which there is no tensor.
     """
     return _typed(expression, dtypes, wanted, expression)
-
-
-def leaves(typed: Typed) -> list[Typed]:
-    """Its placeholders and numbers, in order."""
-    return [leaf for o in typed.operands for leaf in leaves(o)] if typed.operands else [typed]
 
 
 def as_expression(what: Any, operands: int) -> Expr:

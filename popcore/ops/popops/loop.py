@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import overload
 
+from popcore.codelets.operations import INT_TYPE
 from popcore.errors import ControlProgramError, ElementTypeError
 from popcore.graph import Graph, Tensor
 from popcore.graph.values import as_elements
@@ -13,7 +14,6 @@ from popcore.ops.popops.binary import add_in_place
 from popcore.ops.popops.expr import Gt, Lt, PlaceHolder
 from popcore.ops.popops.fill import fill
 from popcore.ops.popops.mapping import map as map_elements
-from popcore.ops.popops.operations import INT_TYPE
 from popcore.program import Program, Repeat, RepeatWhileTrue, Sequence
 from popcore.types import INT, UNSIGNED_INT
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from popcore.codelets.expressions import Handed, Signature, Typed, handed, source_of, vertex_class
 from popcore.errors import ElementTypeError, ShapeError
 from popcore.graph import ComputeSet, Graph, Tensor
 from popcore.ops.popops import common
-from popcore.ops.popops.generate import Signature, handed, source_of, vertex_class
-from popcore.ops.popops.infer import Handed, Typed, as_expression, infer
+from popcore.ops.popops.infer import as_expression, infer
 from popcore.ops.popops.placing import output_like, spread
 from popcore.ops.poputil import broadcast_to_match, duplicate
 from popcore.program import Sequence

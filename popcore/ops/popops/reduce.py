@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence as Items
 from dataclasses import dataclass
 
+from popcore.codelets.operations import FLOAT_TYPE
 from popcore.errors import GraphError, ShapeError
 from popcore.graph import Graph, Tensor
 from popcore.ops.popops import common
@@ -14,7 +15,6 @@ from popcore.ops.popops.expr import Cast, Const, Exp, Expr, IsFinite, Log1p, Max
 from popcore.ops.popops.mapping import map as map_elements
 from popcore.ops.popops.mapping import map_with_output
 from popcore.ops.popops.operation import Operation, ReduceParams, as_params, check_types
-from popcore.ops.popops.operations import FLOAT_TYPE
 from popcore.ops.popops.stages import Stages
 from popcore.ops.poputil import map_tensor_linearly
 from popcore.program import Sequence

@@ -5,12 +5,12 @@ from __future__ import annotations
 import enum
 from typing import Any, overload
 
+from popcore.codelets.operations import FLOAT_TYPE
 from popcore.errors import ElementTypeError, GraphError, ShapeError
 from popcore.graph import ComputeSet, Graph, Tensor
 from popcore.ops.popops import common
 from popcore.ops.popops.expr import Cast, Expr, Parameter, PlaceHolder
 from popcore.ops.popops.mapping import map_in_place
-from popcore.ops.popops.operations import FLOAT_TYPE
 from popcore.program import Sequence
 from popcore.types import ElementType
 

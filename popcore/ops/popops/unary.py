@@ -1,7 +1,7 @@
 """Functions of one tensor, element by element: each with a form in place and one with an output."""
 
+from popcore.codelets.operations import UnaryOpType as Op
 from popcore.ops.popops.forms import unary
-from popcore.ops.popops.operations import UnaryOpType as Op
 
 abs, abs_in_place, abs_with_output = unary(Op.ABSOLUTE, "The absolute value; that of the least integer is itself.")
 asin, asin_in_place, asin_with_output = unary(Op.ASIN, "The arc sine.")

@@ -8,8 +8,8 @@ import pytest
 
 import popcore as pc
 from popcore import errors, program
+from popcore.codelets.operations import ROWS, BinaryOpType, TernaryOpType, UnaryOpType
 from popcore.ops import popops
-from popcore.ops.popops.operations import ROWS, BinaryOpType, TernaryOpType, UnaryOpType
 from popcore.types import BOOL, CHAR, FLOAT, HALF, INT, LONGLONG, SHORT, UNSIGNED_CHAR, UNSIGNED_INT, UNSIGNED_LONGLONG
 from tests.ops.popops.runs import new_graph, run
 

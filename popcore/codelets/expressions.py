@@ -14,8 +14,7 @@ import numpy as np
 
 from popcore import codelet, types
 from popcore.codelets import functions
-from popcore.ops.popops.infer import Handed, Typed, leaves
-from popcore.ops.popops.operations import KIND_LETTERS, ROWS, BinaryOpType, OpType
+from popcore.codelets.operations import KIND_LETTERS, ROWS, BinaryOpType, OpType
 from popcore.types import ElementType
 
 _NAMESPACE = {
@@ -25,9 +24,43 @@ _NAMESPACE = {
     **{t.__name__: t for t in types.ELEMENT_TYPES},
 }
 """What generated source may name."""
+_made_of: dict[type[codelet.Vertex], tuple[Typed, Signature]] = {}  # these classes are kept for good
 
 _PROLOGUE_UNARY, _PROLOGUE_BINARY, _PROLOGUE_IN_PLACE = 17, 29, 55  # worker cycles before the first element, after PopLibs' estimators
 _CAST_COST = (4, 2)  # cycles, elements
+
+
+@dataclass(frozen=True, slots=True)
+class Handed:
+    """A number that vertices are handed in a field of their own."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """A part of an expression with its element type.
+
+    what: The operation; "cast"; a placeholder's number; the value of a constant, as NumPy holds it; or a number handed to the vertices.
+    """
+
+    dtype: ElementType
+    what: Any
+    operands: tuple[Typed, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """What it computes, as text: equal for equal parts."""
+        if isinstance(self.what, OpType):
+            name = self.what.value
+        elif isinstance(self.what, str | int):
+            name = f"_{self.what}" if isinstance(self.what, int) else self.what
+        elif isinstance(self.what, Handed):
+            name = f"handed {id(self.what)}"
+        else:
+            name = f"const {self.what.dtype} {self.what.tobytes().hex()}"
+        inner = f"({', '.join(o.key for o in self.operands)})" if self.operands else ""
+        return f"{name}{inner}: {self.dtype!r}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +77,21 @@ class Signature:
     in_place: int = 0
 
 
+def leaves(typed: Typed) -> list[Typed]:
+    """Its placeholders and numbers, in order."""
+    return [leaf for o in typed.operands for leaf in leaves(o)] if typed.operands else [typed]
+
+
 def vertex_class(expression: Typed, signature: Signature) -> type[codelet.Vertex]:
     """The class whose vertices compute ``expression`` of ``in1``, ``in2``, ... into ``out``; always the same for the same arguments."""
-    return _made(_title(expression), _Writer(expression, signature).source())
+    made = _made(_title(expression), _Writer(expression, signature).source())
+    _made_of.setdefault(made, (expression, signature))
+    return made
+
+
+def made_of(cls: type[codelet.Vertex]) -> tuple[Typed, Signature] | None:
+    """What ``vertex_class`` made a class of; None for a class of other origin."""
+    return _made_of.get(cls)
 
 
 def handed(expression: Typed) -> dict[str, Any]:
