@@ -94,6 +94,7 @@ class Field:
     dtype: ElementType
     align: int = 0  # bytes that its address, or that of each vector of a list, is a multiple of; 0: the element's own
     scalars: bool = False  # a list whose vectors have one element each: an edge for every element
+    interleaved: bool = False  # has to lie in the interleaved part of a tile's memory
 
     @property
     def rank(self) -> int:
@@ -173,7 +174,7 @@ class NativeCodelet(Codelet):
 
 def native_codelet(native: NativeType) -> NativeCodelet:
     """The codelet of a compiled vertex class."""
-    fields = tuple(Field(f.name, f.direction, f.shape, f.dtype, f.align, f.scalars) for f in native.fields)
+    fields = tuple(Field(f.name, f.direction, f.shape, f.dtype, f.align, f.scalars, f.interleaved) for f in native.fields)
     return NativeCodelet(native.name, MultiVertex if native.workers > 1 else Vertex, fields, (), Site(native.file, native.line), native)
 
 

@@ -166,13 +166,13 @@ class OutOfTileMemoryError(CompileError):
     ``WriteUndef``, or choose a target with larger tiles.
     """
 
-    def __init__(self, *, tile: int, needed: int, available: int, largest: Sequence[tuple[str, int]]) -> None:
+    def __init__(self, *, tile: int, needed: int, available: int, largest: Sequence[tuple[str, int]], region: str = "memory") -> None:
         rows = "\n".join(f"  {size:>12,} B  {name}" for name, size in largest[:4])
         super().__init__(
-            f"tile {tile} needs {needed:,} B and has {available:,} B: {needed - available:,} B too many\n"
+            f"tile {tile} needs {needed:,} B of {region} and has {available:,} B: {needed - available:,} B too many\n"
             f"largest tenants there:\n{rows}",
             f"map {largest[0][0]!r} over more tiles, or end its life earlier with WriteUndef",
-            tile=tile, needed=needed, available=available, largest=tuple(largest),
+            tile=tile, needed=needed, available=available, largest=tuple(largest), region=region,
         )  # fmt: skip
 
 

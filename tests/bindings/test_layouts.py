@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import popcore as pc
-from popcore import FLOAT, program
-from tests.bindings.vertex import CODELETS, run
+from popcore import FLOAT, errors, program
+from tests.bindings.vertex import CODELETS, Built, run
 
 FILES = ("layouts.cpp",)
 
@@ -56,6 +56,16 @@ def test_alignment_holds_for_slices(align, engine):
     found = made.read_tensor("out")
     assert not found[:, :3].any()
     assert found[:, 3].tolist() == [i + (i + 10) + i % 3 for i in range(10)]
+
+
+def test_interleaved_fields_need_room_there():
+    """
+    The fourth argument of Vector: more of it than the interleaved region has is refused, by the variable's name.
+    """
+    n = 420 * 256
+    built = Built("layouts.cpp", "Misalignment<8>", {"in": np.zeros(n, np.float32), "out": np.zeros(5, np.float32), "rows": [np.zeros(1, np.float32)] * 2})
+    with pytest.raises(errors.OutOfTileMemoryError, match="of interleaved memory"):
+        pc.compile_graph(built.graph, built.program)
 
 
 def test_structs_over_bytes():

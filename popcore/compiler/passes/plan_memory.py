@@ -13,6 +13,7 @@ import numpy as np
 
 from popcore.codelet import Codelet
 from popcore.compiler.ir import Code, ComputeStep, HostStep, Layout, MemoryPlan, Moves, StepPlan
+from popcore.compiler.passes.interleaved import check_interleaved, find_interleaved
 from popcore.compiler.passes.liveness import ALWAYS
 from popcore.compiler.passes.plan_exchange import alignment_of
 from popcore.errors import OutOfTileMemoryError
@@ -35,13 +36,14 @@ def plan_memory(
 
     Needs:  ``lives`` from ``find_lives``; plans of all steps.
     Gives:  slabs alive together never share a byte; every slab and buffer area starts at a multiple of 8, or of what a codelet asks for.
-            Equal inputs, equal plans.
+            What has to be interleaved lies after what has not. Equal inputs, equal plans.
     Raises: OutOfTileMemoryError, naming the tile and its largest tenants, unless ``allow_overflow``.
     """
     tiles = layout.num_tiles
     slot = _share_slots(graph, layout, lives)
     alignment = alignment_of(codelets)
-    local, data_bytes = _place_in_slots(layout, slot, alignment)
+    interleaved = find_interleaved(code, layout, plans)
+    local, data_bytes = _place_in_slots(layout, slot, alignment, interleaved.slabs)
     buffers = np.zeros(tiles, np.int64)
     for plan in plans:
         np.maximum(buffers, plan.buffer_bytes, out=buffers)
@@ -49,6 +51,7 @@ def plan_memory(
     by_category = {"variables": data_bytes, "exchange buffers": buffers, **_overheads(code, layout, plans, codelets)}
     if not allow_overflow:
         _check_limit(graph, layout, lives, slot, by_category, graph.target)
+        check_interleaved(graph, layout, slot, interleaved)
     line = max(CACHE_LINE, alignment)
     padded = -(-tile_bytes // line) * line
     tile_base = np.cumsum(padded) - padded
@@ -87,15 +90,18 @@ def _share_slots(graph: Graph, layout: Layout, lives: Array) -> Array:
     return slot
 
 
-def _place_in_slots(layout: Layout, slot: Array, alignment: int) -> tuple[Array, Array]:
-    """Bytes from the tile's start of each slab, and bytes in use of each tile."""
+def _place_in_slots(layout: Layout, slot: Array, alignment: int, interleaved: Array) -> tuple[Array, Array]:
+    """Bytes from the tile's start of each slab, and bytes in use of each tile. The ``interleaved`` come last, as their region does."""
     tiles = layout.num_tiles
     size = -(-layout.slab_bytes // alignment) * alignment
-    key = layout.slab_tile.astype(np.int64) * (len(slot) + 1) + slot[layout.slab_variable]
+    used_by = slot[layout.slab_variable]
+    last = np.zeros(len(slot), bool)
+    last[used_by[interleaved]] = True
+    key = (2 * layout.slab_tile.astype(np.int64) + last[used_by]) * (len(slot) + 1) + used_by
     places, inverse = np.unique(key, return_inverse=True)
     largest = np.zeros(len(places), np.int64)
     np.maximum.at(largest, inverse, size)
-    tile = places // (len(slot) + 1)
+    tile = places // (2 * (len(slot) + 1))
     before = np.cumsum(largest) - largest
     first = np.searchsorted(tile, tile, "left") if len(tile) else tile
     local = before - before[first] if len(tile) else before
