@@ -73,7 +73,8 @@ def load(folder: Path, name: str) -> Library:
     """
     path = folder / name
     try:
-        handle = ffi.dlopen(str(path), ffi.RTLD_NOW | ffi.RTLD_LOCAL)
+        # Its signal handlers stay in place until the process ends, when cffi would have unloaded it.
+        handle = ffi.dlopen(str(path), ffi.RTLD_NOW | ffi.RTLD_LOCAL | ffi.RTLD_NODELETE)
     except OSError as error:
         raise CodeletError(f"a library of codelets cannot be loaded: {error}", "make it for this processor and system") from error
     try:

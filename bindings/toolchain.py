@@ -26,7 +26,7 @@ DEFINES = ("-D__POPC__=1",)
 LANGUAGE = ("-std=gnu++17", "-fno-access-control", "-w", "-fdiagnostics-color=never", "-fmax-errors=20")
 # Results must not depend on the machine: no contraction to fused multiply-add, nothing that reassociates.
 CODE = (
-    "-O3", "-march=native", "-ffp-contract=off", "-fno-math-errno", "-fPIC", "-fvisibility=hidden",
+    "-O3", "-funroll-loops", "-march=native", "-ffp-contract=off", "-fno-math-errno", "-fPIC", "-fvisibility=hidden",
     "-fno-semantic-interposition", "-ffunction-sections", "-fdata-sections",
 )  # fmt: skip
 LINK = ("-shared", "-Wl,-z,defs", "-Wl,--gc-sections")

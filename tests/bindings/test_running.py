@@ -1,12 +1,17 @@
 """What happens while codelets run: prints, faults, time limits, waiting workers, variables of their own."""
 
+import gc
 import io
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import popcore as pc
 from popcore import FLOAT, errors, program
+from popcore.bindings import library
+from popcore.bindings.cache import work_folder
+from popcore.bindings.unit import open_unit
 from tests.bindings.vertex import CODELETS, Built, run
 
 FILES = ("running.cpp", "waiting.cpp")
@@ -73,6 +78,19 @@ def test_a_call_without_end_is_stopped(engine_class):
     """
     with pytest.raises(errors.VertexError, match=r"Endless[\s\S]*TimeoutError"):
         Built("running.cpp", "Endless", {"x": np.uint32([1, 1])}).run(engine_class)
+
+
+def test_a_library_stays_where_it_is(tmp_path):
+    """
+    Signal handlers lead into a library until the process ends, so it is not unloaded with the last object that knows it.
+    """
+    native = open_unit(CODELETS / "running.cpp").find("Careful")
+    native.driver()
+    built = work_folder() / native.unit._record.drivers["Careful"]
+    (tmp_path / "again.so").write_bytes(built.read_bytes())
+    library.load.__wrapped__(tmp_path, "again.so")
+    gc.collect()
+    assert "again.so" in Path("/proc/self/maps").read_text(encoding="utf-8")
 
 
 def test_workers_that_wait_for_each_other():

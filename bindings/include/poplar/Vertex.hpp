@@ -45,6 +45,8 @@ template <class E> struct Address {
   E *first_;
   std::uint32_t count_;
 
+  // That the index is small is not assumed, though g++ would then vectorise x[r * width + c] of unsigned numbers: the
+  // address of an element outside, as &x[(r - 1) * width], may be made as long as it is not used.
   E &operator[](std::size_t index) const { return first_[index]; }
   E *data() const { return first_; }
   E *begin() const { return first_; }
