@@ -1,4 +1,5 @@
-// quarter: 8-bit floats of two formats, converted through float by their metadata (format and scale).
+// quarter: 8-bit floats of two formats, which codelets convert to and from others by metadata: a format and a scale.
+// A code's value is its format's times two to the scale.
 #pragma once
 #include <poplar/HalfFloat.hpp>
 
@@ -45,24 +46,24 @@ inline float toFloat(quarter value, quarter_metadata m) {
 
 inline half toHalf(quarter value, quarter_metadata m) { return half(toFloat(value, m)); }
 
-// To the nearest, ties to even, stopping at the largest.
-inline quarter toQuarter(float value, quarter_metadata m, bool = false) {
-  if (!(value == value))
+// To the nearest, ties to even. What is too large is the largest of its sign, or not a number if ``nanoo`` as the tile's
+// control bit says; an infinity is not a number in any case.
+inline quarter toQuarter(float value, quarter_metadata m, bool nanoo = false) {
+  if (!__builtin_isfinite(value))
     return quarter{0x80};
-  const float size = __builtin_fabsf(value);
-  int low = 0, high = 127;
-  while (low < high) { // the largest code not above
-    const int middle = (low + high + 1) / 2;
-    if (toFloat(quarter{std::uint8_t(middle)}, m) <= size)
-      low = middle;
-    else
-      high = middle - 1;
+  const int fraction_bits = m.fmt ? 2 : 3, bias = m.fmt ? 16 : 8;
+  const double size = __builtin_ldexp(__builtin_fabs(double(value)), -m.scale); // exact, as is all but the rounding
+  if (size == 0)
+    return quarter{0};
+  const int own = __builtin_ilogb(size), exponent = own < 1 - bias ? 1 - bias : own;
+  const int significand = int(__builtin_rint(__builtin_ldexp(size, fraction_bits - exponent)));
+  int code = own > bias ? 128 : ((exponent + bias - 1) << fraction_bits) + significand; // rounding up carries into the exponent
+  if (code > 127) {
+    if (nanoo)
+      return quarter{0x80};
+    code = 127;
   }
-  if (low < 127) {
-    const float below = size - toFloat(quarter{std::uint8_t(low)}, m), above = toFloat(quarter{std::uint8_t(low + 1)}, m) - size;
-    low += above < below || (above == below && (low & 1));
-  }
-  return quarter{std::uint8_t(value < 0 && low ? low | 0x80 : low)};
+  return quarter{std::uint8_t(value < 0 && code ? code | 0x80 : code)};
 }
 
 } // namespace poplar
