@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from popcore.bindings import cache, diagnose, generate, toolchain
-from popcore.bindings.extract import Candidate, Found, extract
+from popcore.bindings.candidate import Candidate
+from popcore.bindings.extract import Found, extract
 from popcore.bindings.source import Text
-from popcore.errors import CodeletError
 
 MUTABLE_INPUT = "-DPOPCORE_MUTABLE_INPUT"
 PERMISSIVE = "-fpermissive"
@@ -153,12 +153,3 @@ def build_c(files: Sequence[Path], flags: Sequence[str], folder: Path) -> str:
             undefined = "undefined reference" in done.stderr
             raise diagnose.link_error(done.stderr, what, {}) if undefined else diagnose.compile_error(done.stderr, what)
         return cache.keep_library(library, folder)
-
-
-def refuse_suffix(path: Path) -> CodeletError | None:
-    """The error for a file that holds instructions of an IPU."""
-    if path.suffix in (".S", ".s", ".asm"):
-        return CodeletError(f"{path.name} is assembly of an IPU, which is not emulated", "give the C++ version of the codelet")
-    if path.suffix == ".gp":
-        return CodeletError(f"{path.name} holds code compiled for an IPU, which is not emulated", "give the C++ source that it was made from")
-    return None

@@ -23,7 +23,7 @@ _COUNT, _VALUES, _WORKER, _BUFFER, _CAPACITY, _USED, _PHASE = (
 _RECORD_WORKER, _RECORD_VALUES = 3, 6
 _PRINT_WORDS = 1 << 14
 _ALIGNMENT = 64
-_KINDS = ("AssertionError", "RuntimeError", "TimeoutError", "RuntimeError", "RuntimeError", "NotImplementedError")
+_KINDS = ("AssertionError", "RuntimeError", "TimeoutError", "RuntimeError", "RuntimeError")
 
 
 @dataclass(frozen=True)

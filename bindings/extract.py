@@ -11,29 +11,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from popcore.bindings.candidate import Candidate
 from popcore.bindings.source import Edit, Text
 from popcore.errors import CodeletError
 
 _BASES = re.compile(r"\w*Vertex\w*")
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 _WAITS = re.compile(rb"(?<!asm )(?<!asm__ )\bvolatile\b|\batomic\w*\b|__atomic_|__sync_")
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A type that may be a codelet."""
-
-    namespace: tuple[str, ...]  # "" for one without a name
-    type: str  # as written in that namespace: "Sum<half>"
-    file: str
-    line: int
-    fields: tuple[str, ...]  # names that may be data members, bases first
-    long_fields: tuple[str, ...]  # those declared as ``long``, which is 32 bits wide on a tile
-    waits: bool  # whether its workers may wait for one another: they then run on threads of their own
-
-    @property
-    def qualified(self) -> str:
-        return "::".join([*(n for n in self.namespace if n), self.type])
 
 
 @dataclass
@@ -149,6 +133,9 @@ class _Reader:
             self._edit(node, b"unsigned int" if b"unsigned" in words else b"int")
 
     def _replace_assembly(self, node: Any) -> None:
+        if _does_nothing(node):
+            self._edit(node, b"static_cast<void>(0)")
+            return
         where = self.text.at(node.start_point[0])
         parent = node.parent
         while parent is not None and parent.type not in ("compound_statement", "function_declarator", "translation_unit", "declaration_list"):
@@ -208,6 +195,13 @@ class _Reader:
 
 def _text(node: Any) -> str:
     return str(node.text.decode("utf-8", "replace"))
+
+
+def _does_nothing(node: Any) -> bool:
+    """Whether assembly has no instruction, as a barrier for the compiler has none, or but ``nop``, which only takes time."""
+    template = node.child_by_field_name("assembly_code")
+    words = re.sub(r'R?"\(?|\)?"|\\[nrt]|;', " ", _text(template)) if template is not None else "?"
+    return set(words.split()) <= {"nop"}
 
 
 def _declared_name(node: Any) -> str | None:

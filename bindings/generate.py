@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from popcore.bindings.extract import Candidate, Found, generated_names
+from popcore.bindings.candidate import Candidate
+from popcore.bindings.extract import Found, generated_names
 
 ORIGIN = "popcore-generated"
 """The file name that the compiler gives to errors in generated text."""

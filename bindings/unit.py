@@ -10,15 +10,18 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from popcore.bindings import cache, library, names, toolchain
-from popcore.bindings.build import Builder, build_c, refuse_suffix
-from popcore.bindings.extract import Candidate
+from popcore.bindings.candidate import Candidate
 from popcore.bindings.library import Library, TypeRecord
 from popcore.errors import CodeletError
 from popcore.types import LONG, UNSIGNED_LONG, ElementType, as_element_type
+
+if TYPE_CHECKING:
+    from popcore.bindings.build import Builder
 
 
 @dataclass(frozen=True)
@@ -137,11 +140,17 @@ class Unit:
             self._build([index], [index], what)  # another type may be what does not compile
 
     def _build(self, described: Sequence[int], driven: Sequence[int], what: str) -> None:
-        if self._builder is None:
-            self._builder = Builder(self.files, self.flags, self._folder)
-        loaded = self._load(self._builder.build(described, driven, what))
+        loaded = self._load(self._sources().build(described, driven, what))
         for record in loaded.types:
             self._record.types[str(record.index)] = record
+
+    def _sources(self) -> Builder:
+        """The sources, preprocessed."""
+        if self._builder is None:
+            from popcore.bindings.build import Builder  # a warm start builds nothing
+
+            self._builder = Builder(self.files, self.flags, self._folder)
+        return self._builder
 
     def _load(self, name: str) -> Library:
         """Load a library that was built now, and remember what it has."""
@@ -225,7 +234,7 @@ class Unit:
     def _read_sources(self) -> _Record:
         if self._made_by_hand:
             return self._read_by_hand()
-        self._builder = builder = Builder(self.files, self.flags, self._folder)
+        builder = self._sources()
         dependencies = {file: cache.digest(Path(file).read_bytes()) for file in builder.dependencies()}
         candidates = builder.candidates()
         if not candidates:
@@ -239,6 +248,8 @@ class Unit:
             name = cache.digest(contents[0]) + ".so"
             cache.write(self._folder / name, contents[0])
         else:
+            from popcore.bindings.build import build_c
+
             name = build_c(self.files, self.flags, self._folder)
         loaded = library.load(self._folder, name)
         file = str(self.files[0])
@@ -268,12 +279,21 @@ def open_unit(what: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], f
     if not paths:
         raise CodeletError("add_codelets was given an empty list", "pass the paths of the codelet's files")
     for path in paths:
-        if (refused := refuse_suffix(path)) is not None:
+        if (refused := _refused(path)) is not None:
             raise refused
         if not path.is_file():
             near = difflib.get_close_matches(path.name, [p.name for p in path.parent.glob("*")] if path.parent.is_dir() else [], n=1)
             raise CodeletError(f"there is no codelet file {path}", f"{near[0]!r} is there" if near else "check the path")
     return Unit(paths, shlex.split(flags) if isinstance(flags, str) else list(flags))
+
+
+def _refused(path: Path) -> CodeletError | None:
+    """The error for a file that holds instructions of an IPU."""
+    if path.suffix in (".S", ".s", ".asm"):
+        return CodeletError(f"{path.name} is assembly of an IPU, which is not emulated", "give the C++ version of the codelet")
+    if path.suffix == ".gp":
+        return CodeletError(f"{path.name} holds code compiled for an IPU, which is not emulated", "give the C++ source that it was made from")
+    return None
 
 
 def _kept_text(text: str) -> Path:

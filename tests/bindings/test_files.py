@@ -269,9 +269,12 @@ def test_assembly_is_named(tmp_path):
     """
     Instructions of an IPU are refused where they would run, though some of them are the host's too.
     """
-    said = refused(text_of('x[0] = 1;\nasm volatile("nop");'))
-    assert "assembly" in said
-    assert ":8" in said
+    for instruction in ("ret", "add $m0, $m1, $m2", "nop\\n cli"):
+        said = refused(text_of(f'x[0] = 1;\nasm volatile("{instruction}");'))
+        assert "assembly" in said
+        assert ":8" in said
+    idle = text_of('asm volatile("" ::: "memory");\nx[0] = 2;\nasm volatile(R"(\n  nop\n  nop )" : : : "memory");\n__asm__("nop\\n\\tnop;" "nop");')
+    assert run(idle, "Wrong", {"x": ONES})["x"].tolist() == [2, 1, 1, 1]
     guarded = text_of('#ifdef __IPU__\nasm volatile("nop");\n#else\nx[0] = 3;\n#endif')
     assert run(guarded, "Wrong", {"x": ONES})["x"].tolist() == [3, 1, 1, 1]
     for suffix in (".S", ".gp"):

@@ -14,7 +14,7 @@
 namespace popcore {
 
 // Kinds of faults, value 0 of a fault; the others are its text, file (addresses) and line.
-enum FaultKind : std::uint64_t { ASSERTION = 0, CRASH = 1, TIME_LIMIT = 2, THROWN = 3, ABORTED = 4, ASSEMBLY = 5 };
+enum FaultKind : std::uint64_t { ASSERTION = 0, CRASH = 1, TIME_LIMIT = 2, THROWN = 3, ABORTED = 4 };
 
 constexpr std::uint64_t NATIVE_SITE = ~std::uint64_t(1); // site of faults and prints that say by themselves what they are
 constexpr int ACCUMULATORS = 32;

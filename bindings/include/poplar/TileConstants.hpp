@@ -2,6 +2,7 @@
 #pragma once
 #define CTXT_WORKERS 6
 #define CWEI_WORKERS 6
+#define TMEM_BASE_ADDR 0x4c000
 #define TMEM_REGION0_BASE_ADDR 0x4c000
 #define TMEM_ELEMSIZE 0x4000
 #define TFPU_AMP_UNITS_PER_SET 4
