@@ -21,12 +21,12 @@ def connect(column: Column, index: int, value: Any, home: Variables, label: Labe
     """Connect field ``column`` of vertex ``index`` to a tensor, a list of tensors, or a literal.
 
     Raises:
-        GraphConnectionError: connected already; another element type, rank or graph; a constant that would be written.
+        GraphConnectionError: connected already; another number of vectors than set_field_size said; another element type, rank or graph; a constant that would be written.
         ValueRangeError: a literal that the field's type cannot hold.
     """
     field = column.field
     if not column.is_free(index):
-        raise GraphConnectionError(f"{label(index, field.name)} is connected already", "connect each field once")
+        _check_count(column, index, value, label)
     if field.direction == "state":
         raise GraphConnectionError(
             f"{label(index, field.name)} is state and has no edge", f"set_initial_value, or declare {field.name} as Input, Output or InOut"
@@ -40,6 +40,17 @@ def connect(column: Column, index: int, value: Any, home: Variables, label: Labe
         _connect_list(column, index, value, home, label)
     else:
         _connect_literal(column, index, value, label)
+
+
+def _check_count(column: Column, index: int, value: Any, label: Label) -> None:
+    """A list field that only has a size so far takes a list of that size; nothing else is connected twice."""
+    where, size = label(index, column.field.name), column.row_count(index)
+    if column.ids[index] != OPEN or any(column.extra.was_added(index, row) for row in range(size)) or not isinstance(value, Tensor | list | tuple):
+        raise GraphConnectionError(f"{where} is connected already", "connect each field once")
+    if len(value) != size:
+        raise GraphConnectionError(
+            f"{where} has {size} vectors, as set_field_size says, and is given {len(value)}", "connect as many, or leave set_field_size out"
+        )
 
 
 def connect_row(column: Column, index: int, row: int, tensor: Tensor, home: Variables, label: Label) -> None:

@@ -265,6 +265,23 @@ def test_jagged_fields_with_gaps():
         built.run(pc.Engine)
 
 
+@pytest.mark.parametrize("regions", [1, 3])
+def test_wrong_number_of_regions(regions):
+    """
+    A list field of a size that was set is given more or fewer vectors; as many are taken.
+    """
+    built = Built("fields.cpp", "JaggedSum", {"sums": np.zeros(2, np.float32)})
+    graph, rows = built.graph, built.vertex["rows"]
+    tensors = [graph.add_constant(FLOAT, (3,), i + 1, tile=0) for i in range(3)]
+    graph.set_field_size(rows, 2)
+    with pytest.raises(errors.GraphConnectionError, match=rf"JaggedSum.rows .* has 2 vectors, as set_field_size says, and is given {regions}"):
+        graph.connect(rows, tensors[:regions])
+    graph.connect(rows, tensors[:2])
+    assert built.run(pc.Engine)["sums"].tolist() == [3, 6]
+    with pytest.raises(errors.GraphConnectionError, match="connected already"):
+        graph.connect(rows, tensors[:2])
+
+
 def test_assembly_is_named(tmp_path):
     """
     Instructions of an IPU are refused where they would run, though some of them are the host's too.

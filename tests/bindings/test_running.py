@@ -93,6 +93,14 @@ def test_a_library_stays_where_it_is(tmp_path):
     assert "again.so" in Path("/proc/self/maps").read_text(encoding="utf-8")
 
 
+def test_workers_that_wait_for_ever_are_stopped(engine_class):
+    """
+    The time limit holds for workers on threads too, and names the codelet.
+    """
+    with pytest.raises(errors.VertexError, match=r"Deadlock[\s\S]*workers that wait for each other"):
+        Built("waiting.cpp", "Deadlock", {"arrived": np.zeros(7, np.uint32)}).run(engine_class)
+
+
 def test_workers_that_wait_for_each_other():
     """
     A barrier among the six workers: they are threads where the source has what waiting needs.

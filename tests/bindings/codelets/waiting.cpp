@@ -3,6 +3,20 @@
 
 using namespace poplar;
 
+// Waits for a seventh worker.
+class Deadlock : public MultiVertex {
+public:
+  InOut<Vector<unsigned>> arrived;
+
+  bool compute(unsigned workerId) {
+    volatile unsigned *flags = &arrived[0];
+    flags[workerId] = 1;
+    while (!flags[numWorkers()])
+      ;
+    return true;
+  }
+};
+
 class Barrier : public MultiVertex {
 public:
   InOut<Vector<unsigned>> arrived;
