@@ -21,6 +21,7 @@
 
 #include <poplar/HalfFloat.hpp>
 #include <poplar/QuarterFloat.hpp>
+#include <poplar/TileConstants.hpp>
 
 namespace poplar {
 
