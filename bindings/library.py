@@ -83,6 +83,10 @@ def load(folder: Path, name: str) -> Library:
         raise CodeletError(f"{name} is no library of codelets: {error}", "it has to define what codelet_abi.h declares") from error
     if version != number("ABI_VERSION"):
         raise CodeletError(f"{name} was made for version {version} of the codelet interface, this is version {number('ABI_VERSION')}", "compile it again")
+    try:
+        types = [_record(table[i]) for i in range(count)]
+    except (ValueError, RuntimeError) as error:  # a table written by hand: an unknown number, a null or no text
+        raise CodeletError(f"{name} is no library of codelets: its table has {error}", "what codelet_abi.h says of names, directions and shapes") from error
     content = path.read_bytes()
     if (prepare := _optional(handle, "popcore_prepare")) is not None:
         prepare(int(float(os.environ.get("POPCORE_CALL_SECONDS", CALL_SECONDS)) * 1e9))
@@ -90,7 +94,7 @@ def load(folder: Path, name: str) -> Library:
     if (keep_variables := _optional(handle, "popcore_keep_variables")) is not None and (found := elf.variables(content)):
         _keep(keep_variables, elf.address_of(content, "popcore_keep_variables"), found)
     prints = elf.prints(content)
-    types = [_record(table[i], prints) for i in range(count)]
+    types = [msgspec.structs.replace(record, prints=prints or record.prints) for record in types]
     drivers = {record.name: address for i, record in enumerate(types) if (address := int(ffi.cast("intptr_t", table[i].driver)))}
     return Library(types, drivers, prints, found, handle)
 
@@ -114,17 +118,18 @@ def _keep(keep_variables: Any, address: int, found: list[elf.Symbol]) -> None:
     keep_variables(table, len(found))
 
 
-def _record(each: Any, prints: bool) -> TypeRecord:
+def _record(each: Any) -> TypeRecord:
     fields = tuple(_field(each.fields[i]) for i in range(each.field_count))
     flags = each.flags
-    return TypeRecord(
-        names.canonical(_spelled(each.name)), fields, each.workers, prints or bool(flags & number("PRINTS")), not flags & number("NO_COMPUTE"), each.index
-    )
+    return TypeRecord(names.canonical(_spelled(each.name)), fields, each.workers, bool(flags & number("PRINTS")), not flags & number("NO_COMPUTE"), each.index)
 
 
 def _field(each: Any) -> FieldRecord:
     interleaved, scalars = bool(each.flags & number("INTERLEAVED")), bool(each.flags & number("PIECES_ARE_SCALARS"))
-    return FieldRecord(_string(each.name), _spelled(each.type), DIRECTIONS[each.direction], SHAPES[each.shape], each.align, interleaved, scalars)
+    name = _string(each.name)
+    if each.direction not in DIRECTIONS or each.shape not in SHAPES:
+        raise ValueError(f"direction {each.direction} and shape {each.shape} for field {name}")
+    return FieldRecord(name, _spelled(each.type), DIRECTIONS[each.direction], SHAPES[each.shape], each.align, interleaved, scalars)
 
 
 def _string(text: Any) -> str:

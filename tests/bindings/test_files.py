@@ -75,6 +75,17 @@ def test_c():
         Built("plain.c", "ScaleAdd", {"x": x, "y": y[:3]}).run(pc.Engine)
 
 
+@pytest.mark.parametrize(("wrong", "right", "says"), [("POPCORE_IN,", "9,", "direction 9 and shape 1 for field x"), ('"x", "float"', "0, 0", "NULL")])
+def test_tables_with_mistakes(tmp_path, wrong, right, says):
+    """
+    A table written by hand with a number that means nothing, or without a name, is refused.
+    """
+    text = (CODELETS / "plain.c").read_text(encoding="utf-8")
+    assert wrong in text
+    (tmp_path / "plain.c").write_text(text.replace(wrong, right, 1))
+    assert says in refused(tmp_path / "plain.c", "ScaleAdd")
+
+
 def test_saved_executables(tmp_path):
     """
     A saved Executable is loaded with the path of its codelets; another source is refused.
