@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from popcore.codelet import Vertex
 from popcore.codelets.expressions import Handed, Signature, Typed, made_of, vertex_class
-from popcore.codelets.operations import ROWS, BinaryOpType, OpType, UnaryOpType
+from popcore.codelets.operations import ROWS, operand_count
 from popcore.errors import CodeletError, ElementTypeError
 from popcore.types import ElementType, as_element_type
 
@@ -81,7 +81,7 @@ def _typed(part: Part, dtypes: tuple[ElementType, ...], handed: dict[int, Handed
         return Typed(dtype, "cast", (_typed(part.operands[0], dtypes, handed),))
     if (op := _OPERATIONS.get(part.operation)) is not None:
         operands = tuple(_typed(o, dtypes, handed) for o in part.operands)
-        if len(operands) == _operands(op) and ROWS[op].takes(operands[0].dtype):
+        if len(operands) == operand_count(op) and ROWS[op].takes(operands[0].dtype):
             return Typed(dtype, op, operands)
     elif part.handed is not None:
         return Typed(dtype, handed.setdefault(part.handed, Handed(None)))
@@ -90,7 +90,3 @@ def _typed(part: Part, dtypes: tuple[ElementType, ...], handed: dict[int, Handed
     elif 0 < part.placeholder <= len(dtypes) and dtypes[part.placeholder - 1] is dtype:
         return Typed(dtype, part.placeholder)
     raise CodeletError(f"{part!r:.100} is no part of an expression")
-
-
-def _operands(op: OpType) -> int:
-    return 1 if isinstance(op, UnaryOpType) else 2 if isinstance(op, BinaryOpType) else 3

@@ -92,6 +92,12 @@ class TernaryOpType(enum.Enum):
 
 OpType = UnaryOpType | BinaryOpType | TernaryOpType
 
+
+def operand_count(op: OpType) -> int:
+    """How many operands an operation has."""
+    return 1 if isinstance(op, UnaryOpType) else 2 if isinstance(op, BinaryOpType) else 3
+
+
 # Worker cycles per so many elements, by kind of element; after PopLibs' tables of measured loops, loads and stores included.
 _Cost = Mapping[str, tuple[int, int]]
 _VECTOR: _Cost = {"f": (3, 2), "h": (3, 4), "i": (7, 1), "u": (7, 1), "b": (5, 4)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,10 +33,10 @@ def find_interleaved(code: Code, layout: Layout, plans: Sequence[StepPlan]) -> I
             for f in group.codelet.fields:
                 if not f.interleaved:
                     continue
-                for slab, offset, elements in _edges(f, placed):
-                    own = slab < layout.num_slabs
-                    slabs[slab[own & (slab >= 0)]] = True
-                    gathered.append(np.stack([slab, offset, elements * f.dtype.nbytes], 1)[~own])
+                slab, offset, elements = _edges(f, placed)
+                own = slab < layout.num_slabs
+                slabs[slab[own & (slab >= 0)]] = True
+                gathered.append(np.stack([slab, offset, elements * f.dtype.nbytes], 1)[~own])
         if gathered:
             once = np.unique(np.concatenate(gathered), axis=0)  # vertices may share a buffer
             here = np.bincount(once[:, 0] - layout.num_slabs, weights=once[:, 2], minlength=layout.num_tiles)
@@ -44,13 +44,12 @@ def find_interleaved(code: Code, layout: Layout, plans: Sequence[StepPlan]) -> I
     return Interleaved(slabs, buffers)
 
 
-def _edges(f: Field, placed: GroupPlan) -> Iterator[tuple[Array, Array, Array]]:
+def _edges(f: Field, placed: GroupPlan) -> tuple[Array, Array, Array]:
     """Slab, offset and elements of the edges of a field; slab -1 for one without elements."""
     if f.shape == "list":
         _, slab, offset, elements = placed.pieces[f.name]
-        yield slab, offset, elements
-    else:
-        yield placed.slab[f.name], placed.offset[f.name], placed.sizes[f.name]
+        return slab, offset, elements
+    return placed.slab[f.name], placed.offset[f.name], placed.sizes[f.name]
 
 
 def check_interleaved(graph: Graph, layout: Layout, slot: Array, needs: Interleaved) -> None:

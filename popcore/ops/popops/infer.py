@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from popcore.codelets.expressions import Handed, Typed
-from popcore.codelets.operations import BOOL_TYPE, FLOAT_TYPE, INT_TYPE, ROWS, BinaryOpType, OpType, TernaryOpType, UnaryOpType
+from popcore.codelets.operations import BOOL_TYPE, FLOAT_TYPE, INT_TYPE, ROWS, BinaryOpType, OpType, TernaryOpType, UnaryOpType, operand_count
 from popcore.errors import ElementTypeError, GraphError
 from popcore.graph.values import as_elements
 from popcore.ops.popops.expr import Cast, Const, Expr, Operation, Parameter, PlaceHolder, as_expr
@@ -29,7 +29,7 @@ def infer(expression: Expr, dtypes: Sequence[ElementType], wanted: ElementType |
 def as_expression(what: Any, operands: int) -> Expr:
     """An expression, or an operation of the first ``operands`` tensors given by its OpType."""
     if isinstance(what, UnaryOpType | BinaryOpType | TernaryOpType):
-        count = 1 if isinstance(what, UnaryOpType) else 2 if isinstance(what, BinaryOpType) else 3
+        count = operand_count(what)
         if operands != count:
             raise GraphError(f"map of {what} with {operands} tensors", f"{count} of them")
         made = Operation(*(PlaceHolder(i + 1) for i in range(count)))
