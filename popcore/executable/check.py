@@ -10,7 +10,7 @@ from popcore.errors import ExecutableFileError
 from popcore.executable.executable import Executable
 from popcore.executable.opcodes import ROW_WORDS, Batch, Group, GroupKind, Op, Phase
 from popcore.executable.schedules import ALGORITHMS, KINDS, CollectiveOperator, CommGroupType, result_elements
-from popcore.types import Array, ElementType
+from popcore.types import FLOAT, HALF, Array, ElementType
 
 _LIMIT = 1 << 48  # bytes: no arena is larger, and sums of three stay within 64 bits
 
@@ -219,7 +219,10 @@ def _check_replicas(e: Executable) -> list[tuple[str, bool]]:
             for c in calls
         )),
         ("a collective has no such groups", all(
-            1 <= c.group_size <= e.replicas and e.replicas % c.group_size == 0 and sorted(c.ring) == list(range(c.group_size)) and c.root in range(c.group_size)
+            1 <= c.group_size <= e.replicas and e.replicas % c.group_size == 0 and c.root in range(c.group_size)
+            and len(c.rings) == len(ALGORITHMS[c.method].lanes) and all(sorted(ring) == list(range(c.group_size)) for ring in c.rings)
+            and 1 <= c.inner <= c.group_size and c.group_size % c.inner == 0 and (ALGORITHMS[c.method].levels == 2 or c.inner == c.group_size)
+            and (c.partials is c.dtype or (c.dtype is HALF and c.partials is FLOAT))
             and c.result_elements == result_elements(c.kind, c.elements, c.group_size)
             for c in calls
         )),

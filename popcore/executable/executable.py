@@ -79,8 +79,9 @@ class CollectiveCall:
     """One collective over replicas: the host does it, see ``Yield``.
 
     An all-reduce combines the tensor where it is: the runs of bytes that rows ``span_begin`` to ``span_end`` of ``spans`` say, on every
-    replica. Of any other kind the source lies at the start of each staging area, the result at ``result_offset``. ``ring``: the rank
-    at each position of the ring. The last three numbers are of one execution: over all replicas, and cycles of each.
+    replica. Of any other kind the source lies at the start of each staging area, the result at ``result_offset``. ``rings``: the rank
+    at each position of the ring of each lane; ``inner``: replicas of a set, see ``schedules``. The last three numbers are of one execution:
+    over all replicas, and cycles of each.
     """
 
     name: str
@@ -94,7 +95,9 @@ class CollectiveCall:
     group_type: str
     group_size: int
     root: int
-    ring: tuple[int, ...]
+    rings: tuple[tuple[int, ...], ...]
+    inner: int
+    partials: ElementType
     span_begin: int
     span_end: int
     steps: int

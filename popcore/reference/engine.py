@@ -36,7 +36,7 @@ from popcore.program.printing import parted, print_tensor, stopped, unequal
 from popcore.program.streams import Endpoint, HostStreams, RemoteRows, as_host_array, unknown_handle
 from popcore.program.walk import body_of, check_acyclic, streams_used, walk
 from popcore.reference.memory import Memory
-from popcore.reference.rings import exchange_rows
+from popcore.reference.rings import Around, exchange_rows
 from popcore.reference.vertices import BoundComputeSet, runners_of
 from popcore.types import Array
 
@@ -236,8 +236,9 @@ class ReferenceEngine:
         """What every replica gets, [replicas, elements]."""
         values = self._memory.read_tensor(program.src).reshape((self._replicas, -1))
         result = np.zeros((self._replicas, program.dst.num_elements), values.dtype)
+        around = Around(program.rings(), program.inner(), program.method, program.operator, program.partials, program.root)
         for members in program.members():
-            rows = exchange_rows(program.kind, [values[m] for m in members], program.ring(), program.method, program.operator, program.root)
+            rows = exchange_rows(program.kind, [values[m] for m in members], around)
             for member, row in zip(members, rows, strict=True):
                 result[member, : row.size] = row
         return result

@@ -1,23 +1,21 @@
 """Do modelled collectives take the time that was measured, and does the model scale?"""
 
-import time
-
 import numpy as np
 import pytest
 
 import popcore as pc
-from popcore import FLOAT
-from popcore.compiler.collectives import collective_cost
+from popcore import FLOAT, HALF
+from popcore.compiler.collectives import CollectiveCost, collective_cost
 from popcore.ops import gcl
 from popcore.program import Copy, Sequence
 
 
-def node(system, replicas, elements, method="ring", ipus=1, kind="all_reduce_in_place_cross_replica", **options):
-    """The node of a collective of FLOAT over ``replicas``."""
+def node(system, replicas, elements, method="ring", ipus=1, kind="all_reduce_in_place_cross_replica", dtype=FLOAT, partialsType="half", **arguments):
+    """The node of a collective over ``replicas``."""
     graph, prog = pc.Graph(pc.Device(system, num_ipus=replicas * ipus).target, replication_factor=replicas), Sequence()
-    x = graph.add_variable(FLOAT, (elements,), mapping="linear")
+    x = graph.add_variable(dtype, (elements,), mapping="linear")
     operator = () if "gather" in kind else (gcl.CollectiveOperator.ADD,)
-    getattr(gcl, kind)(graph, x, *operator, prog, options={"method": method}, **options)
+    getattr(gcl, kind)(graph, x, *operator, prog, options={"method": method, "partialsType": partialsType}, **arguments)
     return prog.programs[0]
 
 
@@ -33,8 +31,47 @@ def test_a_published_all_reduce_takes_the_time_it_took():
 
 @pytest.mark.parametrize("method", gcl.ALGORITHMS)
 def test_bytes_on_links_are_the_same_for_all_rings(method):
-    for p, elements in ((2, 1000), (3, 1000), (16, 17)):
-        assert collective_cost(node("POD16", p, elements, method)).bytes_on_links == 2 * (p - 1) * elements * 4
+    """
+    2(p - 1)/p of the data on each replica; and what each bundle carries is all of it, where neighbours of the ring are neighbours.
+    """
+    for system, p, elements in (("POD16", 2, 1000), ("POD16", 3, 1000), ("POD16", 16, 17), ("POD64", 64, 6400)):
+        cost = collective_cost(node(system, p, elements, method))
+        assert cost.bytes_on_links == 2 * (p - 1) * elements * 4
+        if p == 64:
+            assert sum(cost.links.values()) == pytest.approx(cost.bytes_on_links, rel=1e-12)
+
+
+def test_float_partials_are_twice_as_long_on_their_way_to_the_owner():
+    """
+    And not on the way back, which is halves.
+    """
+    half, wide = (
+        collective_cost(node("POD16", 4, 1_000_000, dtype=HALF, partialsType=partials, kind=kind))
+        for partials, kind in (("half", "all_reduce_in_place_cross_replica"), ("float", "all_reduce_in_place_cross_replica"))
+    )
+    assert (half.bytes_on_links, wide.bytes_on_links) == (2 * 3 * 2_000_000, 3 * 6_000_000)
+    assert half.cycles < wide.cycles < 2 * half.cycles
+
+
+def test_four_ways_round_a_torus_take_half_the_time_of_two():
+    """
+    The vendor says of an all-reduce that a torus is twice as fast as a ladder (Cambrian AI 2021).
+    """
+    pair, quad = (collective_cost(node("POD64", 64, 40_000_000, method)) for method in ("bidirectional_ring_pair", "quad_directional_ring"))
+    assert pair.steps == quad.steps
+    assert pair.cycles / quad.cycles == pytest.approx(2, rel=0.1)
+    assert max(pair.links.values()) / max(v for link, v in quad.links.items() if link.kind == "rail") == pytest.approx(2)
+
+
+def test_two_levels_spare_the_gateways():
+    """
+    Across pods only the sums of pods go; a plain ring over all of them takes many times as many steps.
+    """
+    plain, levels = (collective_cost(node("POD256", 256, 1_000_000, method)) for method in ("ring", "two_level"))
+    assert (plain.steps, levels.steps) == (2 * 255, 2 * (63 + 3))
+    assert levels.cycles < plain.cycles / 2
+    small = collective_cost(node("POD64", 64, 64, "two_level"))
+    assert small.steps == 2 * (1 + 31), "of a single pod: along the rungs, then the rails"
 
 
 def test_meeting_in_the_middle_saves_steps_and_two_ways_halve_the_fragments():
@@ -57,7 +94,7 @@ def test_cost_grows_with_the_replicas_and_nothing_costs_nothing():
     steps = [collective_cost(node("POD64", p, 64)).steps for p in (4, 16, 64)]
     assert steps == [6, 30, 126]
     for free in (node("POD64", 1, 64), node("POD64", 64, 0)):
-        assert collective_cost(free) == type(collective_cost(free))(0, 0, 0)
+        assert collective_cost(free) == CollectiveCost(0, 0, 0)
 
 
 def test_replicas_of_several_ipus_send_on_all_of_their_links():
@@ -75,14 +112,14 @@ def test_groups_that_share_links_wait_for_each_other():
     assert far > 2 * near
 
 
-def test_thousands_of_ipus_are_planned_in_seconds():
+@pytest.mark.parametrize(("method", "steps"), [("ring", 8190), ("auto", 2 * (63 + 63))])
+def test_thousands_of_ipus_are_planned(method, steps):
     """
-    4,096 IPUs over 64 pods; nobody computes on them.
+    4,096 IPUs over 64 pods; nobody computes on them, and nothing grows with the square of their number.
     """
-    began = time.perf_counter()
-    cost = collective_cost(node("POD256", 4096, 1_000_000))
-    assert time.perf_counter() - began < 5
-    assert cost.steps == 8190
+    cost = collective_cost(node("POD256", 4096, 1_000_000, method))
+    assert cost.steps == steps
+    assert len(cost.links) < 4 * 4096
 
 
 def test_copies_between_ipus_wait_for_the_busiest_link():
