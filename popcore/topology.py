@@ -14,6 +14,8 @@ from typing import NamedTuple
 
 from popcore.target import Target
 
+LINK_KINDS = ("rung", "cross", "rail", "gateway out", "gateway in")
+
 
 class Link(NamedTuple):
     """A bundle of links in one direction.

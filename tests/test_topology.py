@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import popcore as pc
-from popcore.compiler.links import flow_seconds, latency_seconds
+from popcore.compiler.links import busiest_seconds, latency_seconds, link_loads
 from popcore.topology import MIRRORED, SERPENT, Link, link_sets, ring_order, route, wiring_of
 
 
@@ -120,14 +120,15 @@ def test_bandwidth_is_what_was_measured():
     """
     target = pc.Device("C2", num_ipus=16).target
     for to, rate in ((1, 55.0e9), (2, 27.72e9)):
-        assert 1e9 / flow_seconds(target, [(0, to, 1e9)])[1] == pytest.approx(rate, rel=0.02)
+        assert 1e9 / busiest_seconds(target, link_loads(target, [(0, to, 1e9)])[1]) == pytest.approx(rate, rel=0.02)
 
 
 def test_flows_over_one_bundle_share_it():
     target = pc.Device("POD16").target
-    alone, shared = (flow_seconds(target, flows)[1] for flows in ([(0, 4, 1e6)], [(0, 4, 1e6), (2, 6, 1e6)]))
+    alone, shared = (busiest_seconds(target, link_loads(target, flows)[1]) for flows in ([(0, 4, 1e6)], [(0, 4, 1e6), (2, 6, 1e6)]))
     assert shared == pytest.approx(2 * alone)
-    assert flow_seconds(target, []) == (0.0, 0.0)
+    assert link_loads(target, []) == (0.0, {})
+    assert busiest_seconds(target, {}) == 0.0
 
 
 def test_thousands_of_ipus_are_planned_at_once():
@@ -136,6 +137,6 @@ def test_thousands_of_ipus_are_planned_at_once():
     """
     target = pc.Device("POD256", num_ipus=4096).target
     order = ring_order(target, list(range(4096)))
-    latency, busiest = flow_seconds(target, [(a, b, 1e6) for a, b in zip(order, order[1:] + order[:1], strict=True)])
-    assert np.isfinite(busiest)
+    latency, load = link_loads(target, [(a, b, 1e6) for a, b in zip(order, order[1:] + order[:1], strict=True)])
+    assert np.isfinite(busiest_seconds(target, load))
     assert latency > 2e-6

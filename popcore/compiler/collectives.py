@@ -95,7 +95,7 @@ def _stages(node: Collective) -> Iterator[_Stage]:
 
 def _levels(node: Collective, chunk: float, mean: float) -> Iterator[_Stage]:
     """The stages in which every chunk of so many bytes goes past everybody."""
-    algorithm, p, inner = ALGORITHMS[node.method], node.group_size, node.inner()
+    algorithm, p, (_, inner) = ALGORITHMS[node.method], node.group_size, node.rings()
     if algorithm.meets:
         yield _Stage(p // 2, (p // 2, (p - 1) // 2), _hops(node, p, p), chunk, mean)
         return
@@ -115,7 +115,7 @@ def _hops(node: Collective, span: int, inner: int) -> tuple[tuple[tuple[int, int
     stride = 1 if span == inner else inner
     members = node.members()
     found = []
-    for lane, ring in zip(ALGORITHMS[node.method].lanes, node.rings(), strict=True):
+    for lane, ring in zip(ALGORITHMS[node.method].lanes, node.rings()[0], strict=True):
         after = [i - i % span + (i % span + lane.way * stride) % span for i in range(p)]
         pairs = [(ring[i], ring[k]) for i, k in enumerate(after)]
         found.append(tuple((group[a] * ipus + j, group[b] * ipus + j) for group in members for a, b in pairs for j in range(ipus)))

@@ -14,9 +14,10 @@ import numpy as np
 
 from popcore.codelet import Codelet
 from popcore.compiler.ir import GroupPlan, Layout, Moves
-from popcore.compiler.links import flow_seconds
+from popcore.compiler.links import busiest_seconds, link_loads
 from popcore.errors import CodeletError
 from popcore.target import Target
+from popcore.topology import Link
 from popcore.types import Array
 
 EXCHANGE_GENERAL = 263  # cycles beside the words of the busiest tile, barrier included: J-PERM-1216 (0.165 us at 1.6 GHz, one word)
@@ -43,6 +44,7 @@ class StepCost:
     link_bytes: int = 0
     host_bytes: int = 0
     remote_bytes: int = 0
+    links: tuple[tuple[Link, float], ...] = ()  # bundles and the bytes they carry
 
     @property
     def cycles(self) -> tuple[int, int, int, int, int]:
@@ -82,20 +84,21 @@ def exchange_cost(moves: Moves, layout: Layout, target: Target) -> StepCost:
         fixed = EXCHANGE_SCATTER
     barrier = target.max_ipu_sync_delay
     total = max(fixed + words, barrier)
-    crossing, link_bytes = _link_cycles(sent_from, dest[away], nbytes, target)
-    return StepCost(compute=compute, exchange=total - barrier + crossing, sync=barrier, exchange_bytes=int(nbytes.sum()), link_bytes=link_bytes)
+    crossing, link_bytes, links = _link_cycles(sent_from, dest[away], nbytes, target)
+    return StepCost(compute, total - barrier + crossing, barrier, exchange_bytes=int(nbytes.sum()), link_bytes=link_bytes, links=links)
 
 
-def _link_cycles(source: Array, dest: Array, nbytes: Array, target: Target) -> tuple[int, int]:
-    """Cycles of the busiest link bundle, and all bytes that cross."""
+def _link_cycles(source: Array, dest: Array, nbytes: Array, target: Target) -> tuple[int, int, tuple[tuple[Link, float], ...]]:
+    """Cycles of the busiest link bundle, all bytes that cross, and the bytes of each bundle."""
     from_ipu, to_ipu = source // target.tiles_per_ipu, dest // target.tiles_per_ipu
     crossing = from_ipu != to_ipu
     if not crossing.any():
-        return 0, 0
+        return 0, 0, ()
     pairs, which = np.unique(from_ipu[crossing] * target.num_ipus + to_ipu[crossing], return_inverse=True)
     loads = np.bincount(which, weights=nbytes[crossing])
     flows = [(*divmod(pair, target.num_ipus), load) for pair, load in zip(pairs.tolist(), loads.tolist(), strict=True)]
-    return int(np.ceil(sum(flow_seconds(target, flows)) * target.clock_hz)), int(nbytes[crossing].sum())
+    latency, load = link_loads(target, flows)
+    return int(np.ceil((latency + busiest_seconds(target, load)) * target.clock_hz)), int(nbytes[crossing].sum()), tuple(load.items())
 
 
 def _sharers(target: Target, replicas: int) -> int:

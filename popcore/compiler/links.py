@@ -29,7 +29,7 @@ def latency_seconds(links: Sequence[Link]) -> float:
     return seconds + (FIRST_HOP_SECONDS + NEXT_HOP_SECONDS * (rails - 1) if rails else 0.0)
 
 
-def loads(target: Target, flows: Iterable[Flow]) -> tuple[float, dict[Link, float]]:
+def link_loads(target: Target, flows: Iterable[Flow]) -> tuple[float, dict[Link, float]]:
     """The longest latency of flows that go at once, and the bytes that cross each bundle.
 
     ``target``: with all IPUs that the flows are between.
@@ -47,9 +47,3 @@ def loads(target: Target, flows: Iterable[Flow]) -> tuple[float, dict[Link, floa
 def busiest_seconds(target: Target, load: Mapping[Link, float]) -> float:
     """Bytes over bandwidth, of the bundle for which it is most."""
     return max((nbytes / bytes_per_second(target, link) for link, nbytes in load.items()), default=0.0)
-
-
-def flow_seconds(target: Target, flows: Iterable[Flow]) -> tuple[float, float]:
-    """How long it takes when all flows go at once: the longest latency, and the time of the busiest bundle."""
-    latency, load = loads(target, flows)
-    return latency, busiest_seconds(target, load)

@@ -127,6 +127,9 @@ class Costs:
     label: Array  # int32[n]: index into labels
     head: Array  # bool[n]: the one instruction of its step by which executions are counted
     worker_codelet: Array  # int64[k, 4]: instruction, codelet, vertices, cycles summed over their workers
+    # int64[k, 6]: instruction, kind of link bundle (``topology.LINK_KINDS``), source, target, bytes, and whether the two are numbers
+    # in the whole system; else each replica has such a bundle, numbered from its first IPU or machine
+    links: Array
 
 
 @dataclass(frozen=True)

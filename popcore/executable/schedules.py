@@ -15,11 +15,12 @@ The methods, their names and when each is chosen are those of the public PopLibs
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from popcore.errors import OptionError
-from popcore.topology import INTERLEAVED, MIRRORED, SERPENT, Wiring
+from popcore.target import Target
+from popcore.topology import INTERLEAVED, MIRRORED, SERPENT, Wiring, link_sets, ring_order
 
 
 class CollectiveOperator(enum.Enum):
@@ -103,6 +104,24 @@ class Algorithm:
         sets = [(own_set + way * k) % (p // inner) for k in range(1, p // inner + 1)]
         places = [(place + way * k) % inner for k in range(1, inner + 1)]
         return tuple(tuple(each * inner + k for k in places) for each in sets)
+
+    def hand_on(self, p: int, inner: int) -> Iterator[list[tuple[int, int, int, int]]]:
+        """The steps of an all-gather: in each, (part, sender, receiver, owner of what is sent), as positions."""
+        if self.meets:
+            for step in range(1, p // 2 + 1):
+                ways = (1, -1) if step <= (p - 1) // 2 else (1,)
+                yield [(0, (i - way) % p, i, (i - way * step) % p) for way in ways for i in range(p)]
+            return
+        for step in range(1, p // inner):
+            yield [
+                (part, (i - lane.way * inner) % p, i, (i - lane.way * step * inner) % p)
+                for part, lane in enumerate(self.lanes) for i in range(p)
+            ]  # fmt: skip
+        for step in range(1, inner):
+            yield [
+                (part, i - i % inner + (i - lane.way) % inner, i, each * inner + (i - lane.way * step) % inner)
+                for part, lane in enumerate(self.lanes) for i in range(p) for each in range(p // inner)
+            ]  # fmt: skip
 
 
 _PAIR = (Lane(1), Lane(-1))
@@ -201,6 +220,19 @@ def members_of(group_type: str, size: int, replicas: int) -> tuple[tuple[int, ..
         return tuple(tuple(range(first, first + size)) for first in range(0, replicas, size))
     count = replicas // size
     return tuple(tuple(range(first, replicas, count)) for first in range(count))
+
+
+def rings_of(algorithm: Algorithm, target: Target, members: Sequence[int], ipus_each: int) -> tuple[tuple[tuple[int, ...], ...], int]:
+    """For each lane the rank at each position of its ring, and the replicas of a set.
+
+    members    the first IPU of each rank, of ``ipus_each``; ``target`` has all IPUs
+    """
+    sets = link_sets(target, members, ipus_each) if algorithm.levels == 2 else (tuple(range(len(members))),)
+    rings = []
+    for lane in algorithm.lanes:
+        orders = [ring_order(target, [members[rank] for rank in each], ipus_each, lane.pattern) for each in sets]
+        rings.append(tuple(each[i] for each, order in zip(sets, orders, strict=True) for i in order))
+    return tuple(rings), len(sets[0])
 
 
 def rank_chains(algorithm: Algorithm, ring: Sequence[int], part: int, inner: int) -> tuple[tuple[tuple[int, ...], ...], ...]:

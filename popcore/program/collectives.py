@@ -12,7 +12,7 @@ from popcore.graph import Tensor
 from popcore.program import checks
 from popcore.program.nodes import Program, node
 from popcore.target import Target
-from popcore.topology import link_sets, ring_order, wiring_of
+from popcore.topology import wiring_of
 from popcore.types import HALF, ElementType
 
 
@@ -88,7 +88,7 @@ class Collective(Program):
         checks.require_writeable(kind, dst, self.site)
         self.group_size = group.size_of(src.graph.replication_factor, self.site)
         if kind in REDUCING:
-            _check_operator(self.operator, src, self.site)
+            require_operator(self.operator, src, self.site)
         self.partials = partials or src.dtype
         if self.partials is not src.dtype and src.dtype is not HALF:
             raise ElementTypeError(
@@ -109,23 +109,9 @@ class Collective(Program):
         """The replicas of each group, in rank order."""
         return schedules.members_of(self.group.type.value, self.group_size, self.src.graph.replication_factor)
 
-    def rings(self) -> tuple[tuple[int, ...], ...]:
-        """The rank at each position of the ring of each lane of the method: the same in every group."""
-        return tuple(sum(self._orders(lane.pattern), ()) for lane in schedules.ALGORITHMS[self.method].lanes)
-
-    def inner(self) -> int:
-        """Replicas of a set; of the whole group on one level."""
-        return self.group_size // len(self._sets())
-
-    def _orders(self, pattern: str) -> list[tuple[int, ...]]:
-        """The ring of each set."""
-        system, firsts, ipus = self._system(), self._first_ipus(), self.src.graph.target.num_ipus
-        return [tuple(each[i] for i in ring_order(system, [firsts[k] for k in each], ipus, pattern)) for each in self._sets()]
-
-    def _sets(self) -> tuple[tuple[int, ...], ...]:
-        if schedules.ALGORITHMS[self.method].levels == 1:
-            return (tuple(range(self.group_size)),)
-        return link_sets(self._system(), self._first_ipus(), self.src.graph.target.num_ipus)
+    def rings(self) -> tuple[tuple[tuple[int, ...], ...], int]:
+        """``schedules.rings_of`` the first group; they are the same in every group."""
+        return schedules.rings_of(schedules.ALGORITHMS[self.method], self._system(), self._first_ipus(), self.src.graph.target.num_ipus)
 
     def _system(self) -> Target:
         one: Target = self.src.graph.target
@@ -136,7 +122,8 @@ class Collective(Program):
         return [self.src.graph.target.num_ipus * replica for replica in self.members()[0]]
 
 
-def _check_operator(operator: CollectiveOperator, tensor: Tensor, site: Site) -> None:
+def require_operator(operator: CollectiveOperator, tensor: Tensor, site: Site) -> None:
+    """Raises: ElementTypeError: an operator that has no meaning for the element type."""
     kind: ElementType = tensor.dtype
     fits = kind.kind == "bool" if operator in _LOGICAL else kind.kind in ("float", "half", "int", "uint")
     if operator is CollectiveOperator.MEAN:

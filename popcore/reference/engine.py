@@ -236,7 +236,7 @@ class ReferenceEngine:
         """What every replica gets, [replicas, elements]."""
         values = self._memory.read_tensor(program.src).reshape((self._replicas, -1))
         result = np.zeros((self._replicas, program.dst.num_elements), values.dtype)
-        around = Around(program.rings(), program.inner(), program.method, program.operator, program.partials, program.root)
+        around = Around(*program.rings(), program.method, program.operator, program.partials, program.root)
         for members in program.members():
             rows = exchange_rows(program.kind, [values[m] for m in members], around)
             for member, row in zip(members, rows, strict=True):
