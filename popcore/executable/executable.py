@@ -112,6 +112,7 @@ class Decision:
     instruction: int
     where: str  # the program and the tensor
     dtype: ElementType
+    ways: tuple[tuple[int | None, str], ...] = ()  # values, None for any other, and where replicas would wait for each other
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,7 @@ from popcore.program.nodes import (
     Sync,
     WriteUndef,
 )
+from popcore.program.parting import ways_of
 from popcore.program.printing import parted, print_tensor, stopped, unequal
 from popcore.program.streams import Endpoint, HostStreams, RemoteRows, as_host_array, unknown_handle
 from popcore.program.walk import body_of, check_acyclic, streams_used, walk
@@ -194,7 +195,7 @@ class ReferenceEngine:
         """The value of a scalar that decides where the program goes: the same on every replica."""
         values = self._memory.read_tensor(scalar).tolist()
         if any(value != values[0] for value in values):
-            raise parted(f"{program!r} by {checks.describe(scalar)}", values)
+            raise parted(f"{program!r} by {checks.describe(scalar)}", values, ways_of(program))
         return int(values[0])
 
     def _truth(self, predicate: Tensor, program: Program) -> bool:
