@@ -186,11 +186,17 @@ def vertex_cycles(codelet: Codelet, plan: GroupPlan, estimate: Array) -> Array:
     shapes = [plan.sizes[f.name].reshape(count, -1) for f in codelet.fields if f.shape != "list"]
     lists = [_list_elements(plan, f.name) for f in codelet.fields if f.shape == "list"]
     columns = np.hstack([*shapes, *(e[:, None] for e in lists)]) if shapes or lists else np.zeros((count, 1), np.int64)
-    kinds, inverse = np.unique(columns, axis=0, return_inverse=True)
-    first = np.full(len(kinds), count)
-    np.minimum.at(first, inverse.ravel(), np.arange(count))
+    _, first, kind = np.unique(_row_numbers(columns), return_index=True, return_inverse=True)
     found = np.array([_cycles_of(codelet, plan, int(i)) for i in first])
-    return np.where(estimate >= 0, estimate, found[inverse.ravel()])
+    return np.where(estimate >= 0, estimate, found[kind])
+
+
+def _row_numbers(columns: Array) -> Array:
+    """int64[rows]: a number for each row of a table of numbers from 0 on, the same for equal rows. Sorting numbers takes a tenth of sorting rows."""
+    made = np.zeros(len(columns), np.int64)
+    for column in columns.T:
+        _, made = np.unique(made * (int(column.max()) + 1) + column, return_inverse=True)
+    return made
 
 
 def _list_elements(plan: GroupPlan, name: str) -> Array:
