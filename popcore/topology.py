@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from popcore.errors import CompileError
 from popcore.target import Target
 
 LINK_KINDS = ("rung", "cross", "rail", "gateway out", "gateway in")
@@ -39,10 +40,18 @@ def bytes_per_second(target: Target, link: Link) -> float:
 
 
 def route(target: Target, source: int, to: int) -> tuple[Link, ...]:
-    """The bundles from one IPU of ``target`` to another, in order; none from an IPU to itself."""
+    """The bundles from one IPU of ``target`` to another, in order; none from an IPU to itself.
+
+    Raises: CompileError: they are in different link domains of a system that has no GW-Links.
+    """
     domain = target.system.link_domain
     links: list[Link] = []
     if source // domain != to // domain:
+        if not target.system.gateway_bytes_per_second:
+            raise CompileError(
+                f"IPU {source} sends to IPU {to}, and nothing joins them: IPU-Links of a {target.name} reach {domain} IPUs, and it has no GW-Links",
+                f"at most {domain} IPUs, or another system",
+            )
         machine = target.system.ipus_per_machine
         landing = to // domain * domain + source % domain
         links += [Link("gateway out", source // machine, source // machine), Link("gateway in", landing // machine, landing // machine)]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import popcore as pc
+from popcore import errors
 from popcore.compiler.links import busiest_seconds, latency_seconds, link_loads
 from popcore.topology import MIRRORED, SERPENT, Link, link_sets, ring_order, route, wiring_of
 
@@ -37,6 +38,16 @@ def test_a_torus_goes_the_shorter_way_and_a_ladder_has_one():
 def test_pods_are_joined_by_gateways():
     target = pc.Device("POD256").target
     assert route(target, 5, 64 + 6) == (Link("gateway out", 1, 1), Link("gateway in", 17, 17), Link("cross", 69, 68), Link("rail", 68, 70))
+
+
+def test_cards_reach_no_further_than_their_links():
+    """
+    16 chips; more may be declared, and work for themselves.
+    """
+    target = pc.Device("C2", num_ipus=64).target
+    assert route(target, 0, 15)
+    with pytest.raises(errors.CompileError, match=r"IPU 3 sends to IPU 17.*16 IPUs.*no GW-Links"):
+        route(target, 3, 17)
 
 
 @pytest.mark.parametrize("members", [range(16), range(64), range(0, 64, 2), range(128)])

@@ -55,7 +55,8 @@ def exchange_cost(moves: Moves, layout: Layout, target: Target) -> StepCost:
     """Cycles of moving ``moves``: exchange between tiles, rearrangement on a tile, links between IPUs.
 
     A tile sends and receives a word a cycle at once, and the phase ends with its slowest tile; what many
-    tiles receive from one place is sent once.
+    tiles receive from one place is sent once. Links carry their words meanwhile: the phase lasts as long as the slower of the two
+    (the latencies that were measured between chips, rows J-HOP, are of whole messages, from tile to tile).
     """
     if not len(moves):
         return StepCost()
@@ -85,7 +86,7 @@ def exchange_cost(moves: Moves, layout: Layout, target: Target) -> StepCost:
     barrier = target.max_ipu_sync_delay
     total = max(fixed + words, barrier)
     crossing, link_bytes, links = _link_cycles(sent_from, dest[away], nbytes, target)
-    return StepCost(compute, total - barrier + crossing, barrier, exchange_bytes=int(nbytes.sum()), link_bytes=link_bytes, links=links)
+    return StepCost(compute, max(total, crossing) - barrier, barrier, exchange_bytes=int(nbytes.sum()), link_bytes=link_bytes, links=links)
 
 
 def _link_cycles(source: Array, dest: Array, nbytes: Array, target: Target) -> tuple[int, int, tuple[tuple[Link, float], ...]]:
