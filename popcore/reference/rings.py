@@ -47,10 +47,14 @@ class Ring:
     """
 
     def __init__(self, rows: Sequence[Array], around: Around) -> None:
-        self.p, self.rows, self.around, self.operator = len(rows), rows, around, around.operator
+        self.p, self.around, self.operator = len(rows), around, around.operator
         self.algorithm = ALGORITHMS[around.method]
         self.elements, self.dtype = rows[0].size, rows[0].dtype
+        self.parts = self.algorithm.bounds(-(-self.elements // self.p))
         self.elements_sent = 0
+        with np.errstate(all="ignore"):
+            brought = [row.astype(around.partials.numpy) for row in rows]
+            self.brought = [row * row for row in brought] if self.operator is CollectiveOperator.SQUARE_ADD else brought
 
     def reduce_scatter(self) -> list[Array]:
         """For each rank its chunk of the result."""
@@ -62,7 +66,7 @@ class Ring:
         mine = self.reduce_scatter()
         results: list[list[list[Array]]] = [[[] for _ in range(self.p)] for _ in range(self.p)]  # by rank, by chunk: its parts
         for part in range(self.algorithm.parts):
-            low, high = self.algorithm.bounds(-(-self.elements // self.p))[part]
+            low, high = self.parts[part]
             ring = self.around.rings[part]
             held = self._gather(part, {i: mine[rank][low:high] for i, rank in enumerate(ring)})
             for i, chunks in held.items():
@@ -78,10 +82,8 @@ class Ring:
         """What the replica at ``position`` brings to one part of the chunk owned at ``owner``."""
         ring = self.around.rings[part]
         begin, _ = chunk_bounds(self.elements, self.p, ring[owner])
-        low, high = self.algorithm.bounds(-(-self.elements // self.p))[part]
-        mine = self.rows[ring[position]][begin + low : begin + high].astype(self.around.partials.numpy)
-        with np.errstate(all="ignore"):
-            return mine * mine if self.operator is CollectiveOperator.SQUARE_ADD else mine
+        low, high = self.parts[part]
+        return self.brought[ring[position]][begin + low : begin + high]
 
     def _reduce(self, part: int) -> Held:
         """Around every set, then from set to set."""

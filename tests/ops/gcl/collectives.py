@@ -29,7 +29,6 @@ INTEGERS = (INT, UNSIGNED_INT, SHORT, UNSIGNED_SHORT, CHAR, UNSIGNED_CHAR, LONGL
 OPERATORS = {FLOAT: NUMBERS, HALF: NUMBERS, **dict.fromkeys(INTEGERS, EXACT)}
 OPERATORS[BOOL] = [CollectiveOperator.LOGICAL_AND, CollectiveOperator.LOGICAL_OR, CollectiveOperator.LOCAL]
 SIZES = [1, 2, 3, 5, 7, 8, 16, 64]
-KINDS = ("all_reduce", "reduce_scatter")
 
 
 def call(kind, dtype, n, p, method="ring", operator=CollectiveOperator.ADD, group_type="all", rings=None, root=0, inner=None, partials=None):
@@ -159,13 +158,25 @@ class Case:
         values = data(self.dtype, replicas, self.n, seed, self.operator)
         rng = np.random.default_rng(seed)
         rings = [rng.permutation(size).tolist() for _ in ALGORITHMS[self.method].lanes] if size == self.p and self.inner == self.p else None
-        for kind in KINDS:
-            made = call(kind, self.dtype, self.n, size, self.method, self.operator, self.group_type, rings, 0, self.inner if size > 1 else 1, self.partials)
-            wanted = literal(made, values)
-            assert bits(done(made, values)) == bits(wanted), (self, kind)
-            require_right(made, values, wanted)
-            if kind == "all_reduce":
-                assert bits(done_in_place(made, values)) == bits(wanted), self
+        reduced, scattered = (
+            call(kind, self.dtype, self.n, size, self.method, self.operator, self.group_type, rings, 0, self.inner if size > 1 else 1, self.partials)
+            for kind in ("all_reduce", "reduce_scatter")
+        )
+        wanted = literal(reduced, values)
+        require_right(reduced, values, wanted)
+        assert bits(done(reduced, values)) == bits(wanted), self
+        assert bits(done_in_place(reduced, values)) == bits(wanted), self
+        assert bits(done(scattered, values)) == bits(shares(scattered, wanted)), self
+
+
+def shares(made, reduced):
+    """What a reduce-scatter gives where an all-reduce gives ``reduced``: to each its chunk of that."""
+    out = np.zeros((len(reduced), made.result_elements), reduced.dtype)
+    for members in members_of(made.group_type, made.group_size, len(reduced)):
+        for rank, member in enumerate(members):
+            begin, end = chunk_bounds(made.elements, made.group_size, rank)
+            out[member, : end - begin] = reduced[member, begin:end]
+    return out
 
 
 def counts(p):

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from popcore import FLOAT, HALF, INT, errors
+from popcore import BOOL, FLOAT, HALF, INT, LONGLONG, UNSIGNED_CHAR, errors
 from popcore.executable.schedules import ALGORITHMS, CollectiveOperator, choose, chunk_bounds
 from popcore.reference.rings import Ring
 from popcore.topology import Wiring
@@ -19,14 +19,14 @@ CASES = st.builds(
     method=st.sampled_from(list(ALGORITHMS)),
     p=st.sampled_from(SIZES[:-1]),
     n=st.integers(0, 6),
-    kinds=st.sampled_from(types()),
+    kinds=st.sampled_from([each for each in types() if each[0] in (FLOAT, HALF, INT, UNSIGNED_CHAR, LONGLONG, BOOL)]),
     operator=st.integers(0, 6),
     group_type=st.sampled_from(["all", "consecutive", "orthogonal", "none"]),
     inner=st.integers(0, 6),
 )  # fmt: skip
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=120)
 @given(CASES, st.integers(0, 99))
 def test_every_method_has_the_bits_of_its_steps(case, seed):
     """
