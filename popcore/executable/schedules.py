@@ -24,7 +24,7 @@ from popcore.topology import INTERLEAVED, MIRRORED, SERPENT, Wiring, link_sets, 
 
 
 class CollectiveOperator(enum.Enum):
-    """How the values of two replicas are combined. Every combination is rounded to the tensor's element type."""
+    """How the values of two replicas are combined; each time the result is rounded to the type of the partial sums."""
 
     ADD = "add"
     SQUARE_ADD = "square_add"  # the sum of squares
