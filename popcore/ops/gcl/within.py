@@ -210,10 +210,9 @@ class _Ranks:
         begin, end, tile = graph.tile_intervals(row)
         ipu = tile // graph.target.tiles_per_ipu - rank * self.ipus_each
         if int((end - begin).sum()) != row.num_elements or (len(ipu) and (ipu.min() < 0 or ipu.max() >= self.ipus_each)):
-            first = rank * self.ipus_each
-            raise TileMappingError(
-                f"{what} ({user_site()}): row {rank}, {row!r}, is not all on its IPUs", f"map it to IPUs {first} to {first + self.ipus_each - 1}"
-            )
+            first, last = rank * self.ipus_each, (rank + 1) * self.ipus_each - 1
+            where = f"IPU {first}" if first == last else f"IPUs {first} to {last}"
+            raise TileMappingError(f"{what} ({user_site()}): row {rank}, {row!r}, is not all on {where}", f"map it to {where}")
         found: list[list[Interval]] = [[] for _ in range(self.ipus_each)]
         heads = np.flatnonzero(np.diff(ipu, prepend=-1))
         lasts = np.append(heads[1:], ipu.size) - 1
