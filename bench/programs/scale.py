@@ -1,6 +1,6 @@
 """What large systems cost before they do anything, in a process of its own. Prints JSON: seconds and bytes.
 
-Arguments: "element-wise", "idle" or "plan"; then tiles of each IPU, nothing, or IPUs.
+Arguments: "element-wise" or "within" and tiles of each IPU, "idle", or "plan" and IPUs.
 """
 
 import json
@@ -41,6 +41,16 @@ def element_wise(tiles):
     return result
 
 
+def within(tiles):
+    """An all-reduce over the 64 IPUs of one replica, every tile of which has some of the data."""
+    graph, prog = pc.Graph(pc.Device("POD64", tiles_per_ipu=tiles)), program.Sequence()
+    x = graph.add_variable(FLOAT, (64, tiles * ELEMENTS), mapping="linear", name="x")
+    began = time.perf_counter()
+    gcl.all_reduce_in_place_within_replica(graph, x, gcl.CollectiveOperator.ADD, prog)
+    executable = pc.compile_graph(graph, prog)
+    return {"seconds": time.perf_counter() - began, "bytes": peak_bytes(), "programs": len(prog.programs), "phases": len(executable.phases)}
+
+
 def idle():
     """A Pod256 in 256 replicas, each with 200 MB of variables: memory and addresses that an engine takes; memory once an element of each is written."""
     resident, address = resident_bytes(), status_bytes("VmSize:") or 0
@@ -68,4 +78,4 @@ def plan(ipus):
 
 
 if __name__ == "__main__":
-    print(json.dumps({"element-wise": element_wise, "idle": idle, "plan": plan}[sys.argv[1]](*map(int, sys.argv[2:]))))
+    print(json.dumps({"element-wise": element_wise, "within": within, "idle": idle, "plan": plan}[sys.argv[1]](*map(int, sys.argv[2:]))))
