@@ -11,8 +11,15 @@ from popcore.types import FLOAT, ElementType, as_element_type
 
 Options = Mapping[str, Any] | None
 
-KNOWN = {"method": AUTO, "partialsType": "half"}
-"""Every option and its default.
+KNOWN = {
+    "method": AUTO,
+    "partialsType": "half",
+    "useReplicatedImplementation": "true",
+    "maxBytesPerTile": "",
+    "syncful.useOptimisedLayout": "true",
+    "syncful.useForwardingToSupportStridedGroups": "false",
+}
+"""Every option and its default. All but the first two are GCL's, taken for the sake of programs that set them, and without effect.
 
 method        a name of ``ALGORITHMS``, or "auto", see ``popcore.executable.schedules.choose``
 partialsType  "half": sums of HALF are rounded to HALF at every hop; "float": they travel as FLOAT and are rounded once
