@@ -87,6 +87,31 @@ def test_sharding_goes_there_and_back(engine_class):
     assert all(np.array_equal(found[0], each) for each in found)
 
 
+@pytest.mark.parametrize(
+    ("system", "replicas", "method", "group"),
+    [
+        ("POD64", 64, "quad_directional_ring", gcl.CommGroup()),
+        ("POD64", 64, "two_level", gcl.CommGroup(gcl.CommGroupType.ORTHOGONAL, 16)),
+        ("POD128", 128, "auto", gcl.CommGroup()),
+    ],
+)
+def test_whole_pods_have_the_bits_of_their_steps(system, replicas, method, group):
+    """
+    Rings as they lie on a torus and over two: the Engine and the reference, which goes step by step.
+    """
+    graph, prog = pc.Graph(pc.Device(system, num_ipus=replicas, tiles_per_ipu=1), replication_factor=replicas), Sequence()
+    x = variable(graph, "x", FLOAT, (131,))
+    gcl.all_reduce_in_place_cross_replica(graph, x, ADD, prog, group, options={"method": method})
+    assert prog.programs[0].method == ("two_level" if method == "auto" else method)
+    values, found = data(FLOAT, replicas, 131), []
+    for engine_class in (pc.Engine, pc.ReferenceEngine):
+        engine = engine_class(graph, prog)
+        engine.write_tensor("x", values)
+        engine.run()
+        found.append(engine.read_tensor("x").tobytes())
+    assert found[0] == found[1]
+
+
 def test_float_partials_of_half(engine_class):
     """
     0.1 eight times: 0.8 rounded once, where halves lose a bit at a hop.
