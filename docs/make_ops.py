@@ -144,6 +144,18 @@ def found(name: str) -> str:
     return ""
 
 
+def listed(module: object, names: set[str]) -> list[str]:
+    """A row for each of a module's ``names`` that is documented: the first paragraph."""
+    rows = []
+    for name in sorted(names):
+        thing = getattr(module, name)
+        text = inspect.getdoc(thing) if callable(thing) or inspect.ismodule(thing) else None
+        if text:
+            sentence = " ".join(text.split("\n\n")[0].split()).replace("``", "`").replace("|", "\\|")
+            rows.append(f"| `{name}` | {sentence} |")
+    return rows
+
+
 def render() -> str:
     """The page as one string."""
     popops = importlib.import_module("popcore.ops.popops")
@@ -163,12 +175,9 @@ def render() -> str:
         parts.append(f"| `{op.value}` | {types} | {(getattr(popops, op.value).__doc__ or '').splitlines()[0]} |")
     parts += ["", "## The rest of popops", "", "| name | what it is |", "|---|---|"]
     forms = {op.value + suffix for op in ROWS for suffix in ("", "_in_place", "_with_output")}
-    for name in sorted(set(popops.__all__) - forms):
-        thing = getattr(popops, name)
-        text = inspect.getdoc(thing) if callable(thing) or inspect.ismodule(thing) else None
-        if text:
-            sentence = " ".join(text.split("\n\n")[0].split()).replace("``", "`").replace("|", "\\|")
-            parts.append(f"| `{name}` | {sentence} |")
+    parts += listed(popops, set(popops.__all__) - forms)
+    gcl = importlib.import_module("popcore.ops.gcl")
+    parts += ["", "## Collectives: gcl", "", "| name | what it is |", "|---|---|", *listed(gcl, set(gcl.__all__))]
     return "\n".join(parts) + "\n"
 
 

@@ -131,6 +131,7 @@ class System:
     num_ipus: int
     ipus_per_machine: int
     topology: str  # of the IPU-Links: "pair", "ladder" (rungs of two IPUs) or "torus" (a ladder whose ends are joined)
+    link_configuration: str  # of rings on the IPU-Links: "default" or "barley_twist" (two helices around a torus)
     link_domain: int  # IPUs that reach each other over IPU-Links; beyond it, GW-Links
     streaming_bytes: int  # Streaming Memory of one machine; 0: it has none
     streaming_bytes_per_second: int  # of one machine, shared by its IPUs
@@ -142,7 +143,7 @@ class System:
 
 def _card(name: str) -> System:
     return System(
-        name, GC2, num_ipus=2, ipus_per_machine=2, topology="pair", link_domain=16,  # JIA: two chips a card, 16 chips in the machine measured
+        name, GC2, num_ipus=2, ipus_per_machine=2, topology="pair", link_configuration="default", link_domain=16,  # JIA: two chips a card, 16 chips in the machine measured
         streaming_bytes=0, streaming_bytes_per_second=0, gateway_bytes_per_second=0,
         host_bytes_per_second=13_800_000_000, host_bytes_per_second_per_ipu=5_860_000_000,  # JIA: measured, 16 lanes of PCIe
         callback_cycles=(12_596, 0),  # J-HOSTL: 8.81 us in all at 1.6 GHz, less 1,500 of the device's own
@@ -154,6 +155,7 @@ def _machines(name: str, chip: Chip, count: int) -> System:
     return System(
         name, chip, num_ipus=4 * count, ipus_per_machine=4,  # DS-M2000, DS-BOW: four, whatever else is printed
         topology="ladder" if count <= 4 else "torus",  # Pod16 is a ladder; a Pod64 closes it: DS-M2000-1.0, CAMB, POD256
+        link_configuration="default" if count <= 4 else "barley_twist",  # PL: what its collectives ask of a torus of 64, "tested on a POD64"
         link_domain=min(4 * count, 64),  # CAMB: up to 64 IPUs
         streaming_bytes=128 * GB,  # DS-M2000, DS-BOW: two DIMMs of 64 GB; 256 GB is an option
         streaming_bytes_per_second=20 * GB,  # CAMB; the DIMMs' peak is 38.4 GB/s (calc)

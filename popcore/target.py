@@ -206,6 +206,11 @@ class Target:
         return self.system.topology
 
     @property
+    def ipu_link_configuration(self) -> str:
+        """How rings lie on the IPU-Links: "default" or "barley_twist"."""
+        return self.system.link_configuration
+
+    @property
     def ipu_link_domain_size(self) -> int:
         """IPUs that reach each other over IPU-Links."""
         return self.system.link_domain

@@ -1,11 +1,14 @@
 """Are routes and rings those of the machines, and do they take the time that was measured?"""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
 import popcore as pc
-from popcore.compiler.links import flow_seconds, latency_seconds
-from popcore.topology import Link, ring_order, route
+from popcore import errors
+from popcore.compiler.links import busiest_seconds, latency_seconds, link_loads
+from popcore.topology import MIRRORED, SERPENT, Link, link_sets, ring_order, route, wiring_of
 
 
 def kinds(links):
@@ -37,6 +40,16 @@ def test_pods_are_joined_by_gateways():
     assert route(target, 5, 64 + 6) == (Link("gateway out", 1, 1), Link("gateway in", 17, 17), Link("cross", 69, 68), Link("rail", 68, 70))
 
 
+def test_cards_reach_no_further_than_their_links():
+    """
+    16 chips; more may be declared, and work for themselves.
+    """
+    target = pc.Device("C2", num_ipus=64).target
+    assert route(target, 0, 15)
+    with pytest.raises(errors.CompileError, match=r"IPU 3 sends to IPU 17.*16 IPUs.*no GW-Links"):
+        route(target, 3, 17)
+
+
 @pytest.mark.parametrize("members", [range(16), range(64), range(0, 64, 2), range(128)])
 def test_a_ring_visits_everyone_once(members):
     target = pc.Device("POD256").target
@@ -55,6 +68,54 @@ def test_neighbours_of_a_ring_are_one_link_apart():
     assert len({h[0] for h in hops}) == 64
 
 
+def test_two_helices_use_every_link_of_a_torus_alike():
+    """
+    Along a rung, up a rail, along the next rung; the mirror image begins on the other rail. Both ways round both, each rail bundle carries one
+    ring and each rung, twice as wide, two.
+    """
+    target = pc.Device("POD64").target
+    first = ring_order(target, range(64), 1, SERPENT)
+    assert first[:8] == (0, 1, 3, 2, 4, 5, 7, 6)
+    assert ring_order(target, range(64), 1, MIRRORED) == tuple(ipu ^ 1 for ipu in first)
+    used = Counter()
+    for pattern in (SERPENT, MIRRORED):
+        order = ring_order(target, range(64), 1, pattern)
+        for a, b in zip(order, order[1:] + order[:1], strict=True):
+            for link in (*route(target, a, b), *route(target, b, a)):
+                used[link] += 1
+    assert Counter((link.kind, count) for link, count in used.items()) == {("rail", 1): 128, ("rung", 2): 64}
+
+
+def test_what_is_no_whole_torus_has_no_helices():
+    target = pc.Device("POD64").target
+    for part in (range(32), range(0, 64, 2)):
+        assert ring_order(target, list(part), 1, SERPENT) == ring_order(target, list(part))
+    assert ring_order(target, list(range(0, 64, 4)), 4) == tuple(range(16)), "rails are closed: in order"
+    assert ring_order(pc.Device("POD16").target, [0, 4, 8, 12], 4) == (0, 2, 3, 1), "and where they are not, up and down again"
+
+
+def test_sets_are_pods_or_else_rungs():
+    """
+    Of the same size each, or nobody has a partner.
+    """
+    target = pc.Device("POD256").target
+    assert [len(each) for each in link_sets(target, list(range(256)))] == [64] * 4
+    assert link_sets(target, [0, 1, 2, 3]) == ((0, 1), (2, 3))
+    assert link_sets(target, [0, 1, 2]) == ((0,), (1,), (2,))
+    assert link_sets(target, [0, 4, 64, 68], 4) == ((0, 1), (2, 3))
+
+
+def test_only_a_whole_torus_of_single_ipus_is_twisted():
+    pod, two = pc.Device("POD64").target, pc.Device("POD128").target
+    assert wiring_of(pod, range(64)).twisted
+    assert wiring_of(two, range(64)).twisted
+    assert wiring_of(two, range(128)).domains == 2
+    assert not wiring_of(pod, range(32)).twisted
+    assert not wiring_of(pod, range(0, 64, 2), 2).twisted
+    assert not wiring_of(pc.Device("POD16").target, range(16)).closed
+    assert (pod.ipu_link_configuration, pc.Device("POD16").target.ipu_link_configuration) == ("barley_twist", "default")
+
+
 @pytest.mark.parametrize(("to", "microseconds"), [(2, 0.54), (4, 0.70), (14, 1.499), (15, 1.760), (1, 0.63)])
 def test_latency_is_what_was_measured(to, microseconds):
     """
@@ -70,14 +131,15 @@ def test_bandwidth_is_what_was_measured():
     """
     target = pc.Device("C2", num_ipus=16).target
     for to, rate in ((1, 55.0e9), (2, 27.72e9)):
-        assert 1e9 / flow_seconds(target, [(0, to, 1e9)])[1] == pytest.approx(rate, rel=0.02)
+        assert 1e9 / busiest_seconds(target, link_loads(target, [(0, to, 1e9)])[1]) == pytest.approx(rate, rel=0.02)
 
 
 def test_flows_over_one_bundle_share_it():
     target = pc.Device("POD16").target
-    alone, shared = (flow_seconds(target, flows)[1] for flows in ([(0, 4, 1e6)], [(0, 4, 1e6), (2, 6, 1e6)]))
+    alone, shared = (busiest_seconds(target, link_loads(target, flows)[1]) for flows in ([(0, 4, 1e6)], [(0, 4, 1e6), (2, 6, 1e6)]))
     assert shared == pytest.approx(2 * alone)
-    assert flow_seconds(target, []) == (0.0, 0.0)
+    assert link_loads(target, []) == (0.0, {})
+    assert busiest_seconds(target, {}) == 0.0
 
 
 def test_thousands_of_ipus_are_planned_at_once():
@@ -86,6 +148,6 @@ def test_thousands_of_ipus_are_planned_at_once():
     """
     target = pc.Device("POD256", num_ipus=4096).target
     order = ring_order(target, list(range(4096)))
-    latency, busiest = flow_seconds(target, [(a, b, 1e6) for a, b in zip(order, order[1:] + order[:1], strict=True)])
-    assert np.isfinite(busiest)
+    latency, load = link_loads(target, [(a, b, 1e6) for a, b in zip(order, order[1:] + order[:1], strict=True)])
+    assert np.isfinite(busiest_seconds(target, load))
     assert latency > 2e-6

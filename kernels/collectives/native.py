@@ -1,10 +1,10 @@
 """The native reduction: combines what lies at the same places of several replicas' memories, in a given order, and writes it to all.
 
-One object for each element type and operator. It goes through jobs, each a run of elements that one owner's chains combine:
-the total is kept in a scratch that stays in the cache, so that memory is read once and written once.
+One object for each element type, operator and type of the sums. It goes through jobs, each a run of elements that one owner's
+chains combine: the total is kept in a scratch that stays in the cache, so that memory is read once and written once.
 
 The context, int64 words: 0 jobs (address), 1 first job, 2 job after the last, 3 chains (address), 4 replicas p of the group,
-5 length of the first chain, 6 scratch (address; twice BLOCK_BYTES), 7 targets (address of p addresses).
+5 length of every chain but the last, which may be shorter, 6 scratch (address; twice BLOCK_BYTES), 7 targets (address of p addresses).
 A job, int64 words: byte in a replica's memory, elements, row of ``chains``. A row of ``chains`` is p addresses of memories.
 """
 
@@ -65,34 +65,42 @@ def _brought(builder, name, operator, value):
     return _combined(builder, name, "mul", value, value)
 
 
-def _each(name, body, sources=1):
-    """An operation (target, sources ..., elements): for each element the target's value becomes ``body(builder, it, source's value)``, for each source."""
-    kind = _TYPES[name]
+def _each(sums, name, body, sources=1):
+    """An operation (target, sources ..., elements): for each element the target's value becomes ``body(builder, it, source's value)``, for each source.
+
+    Targets are of type ``sums``, sources of type ``name``.
+    """
 
     @_operation(2 + sources, types.void)
     def loop(context, builder, signature, arguments):
         places, count = arguments[:-1], arguments[-1]
         whole = builder.ashr(count, I64(VECTOR.bit_length() - 1))
         rest = builder.and_(count, I64(VECTOR - 1))
-        vector = ir.VectorType(kind, VECTOR)
-        pointers = [_pointer(builder, place, vector) for place in places]
-        align = np.dtype(name).itemsize
         with cgutils.for_range(builder, whole) as step:
-            _store(builder, body, [builder.gep(pointer, [step.index]) for pointer in pointers], align)
-        done = builder.mul(whole, I64(VECTOR * align))
-        pointers = [_pointer(builder, builder.add(place, done), kind) for place in places]
+            _store(builder, sums, name, body, places, step.index, VECTOR)
+        done = builder.mul(whole, I64(VECTOR))
         with cgutils.for_range(builder, rest) as step:
-            _store(builder, body, [builder.gep(pointer, [step.index]) for pointer in pointers], align)
+            _store(builder, sums, name, body, places, builder.add(done, step.index), 1)
         return context.get_dummy_value()
 
     return loop
 
 
-def _store(builder, body, pointers, align):
-    value, *brought = [builder.load(pointer, align=align) for pointer in pointers]
+def _store(builder, sums, name, body, places, index, elements):
+    """The body of a loop: ``index`` counts groups of so many elements; of one, elements."""
+    value, *brought = [_load(builder, kind, place, index, elements) for kind, place in zip((sums, *[name] * (len(places) - 1)), places, strict=True)]
     for each in brought:
-        value = body(builder, value, each)
-    builder.store(value, pointers[0], align=align)
+        value = body(builder, value, builder.fpext(each, _like(_TYPES[sums], each)) if sums != name else each)
+    builder.store(value, _element(builder, sums, places[0], index, elements), align=np.dtype(sums).itemsize)
+
+
+def _element(builder, kind, place, index, elements):
+    of = _TYPES[kind] if elements == 1 else ir.VectorType(_TYPES[kind], elements)
+    return builder.gep(_pointer(builder, place, of), [index])
+
+
+def _load(builder, kind, place, index, elements):
+    return builder.load(_element(builder, kind, place, index, elements), align=np.dtype(kind).itemsize)
 
 
 def _divider(name):
@@ -116,43 +124,69 @@ def _divider(name):
     return divide
 
 
-def make_reducer(name: str, operator: str) -> Any:
-    """A function of a context's address, for ``compile_object``. ``name``: a NumPy dtype's; ``operator``: as in ``reduce``."""
-    width = np.dtype(name).itemsize
-    take = _each(name, lambda builder, total, value: _brought(builder, name, operator, value))
-    next_one = lambda builder, total, value: _combined(builder, name, operator, total, _brought(builder, name, operator, value))  # noqa: E731
-    add, add_four = _each(name, next_one), _each(name, next_one, 4)
-    join = _each(name, lambda builder, total, value: _combined(builder, name, operator, total, value))
-    divide = _divider(name) if operator == "mean" else join
+def _narrower():
+    """An operation (target, source, elements) that rounds floats to halves."""
+
+    @_operation(3, types.void)
+    def narrow(context, builder, signature, arguments):
+        target, source, count = arguments
+        whole = builder.ashr(count, I64(VECTOR.bit_length() - 1))
+        for elements, first, rounds in ((VECTOR, I64(0), whole), (1, builder.mul(whole, I64(VECTOR)), builder.and_(count, I64(VECTOR - 1)))):
+            with cgutils.for_range(builder, rounds) as step:
+                index = builder.add(first, step.index)
+                value = _load(builder, "float32", source, index, elements)
+                builder.store(builder.fptrunc(value, _like(ir.HalfType(), value)), _element(builder, "float16", target, index, elements), align=2)
+        return context.get_dummy_value()
+
+    return narrow
+
+
+def make_reducer(name: str, operator: str, sums: str) -> Any:
+    """A function of a context's address, for ``compile_object``. ``name``: a NumPy dtype's; ``operator``: as in ``reduce``; ``sums``: the type of the totals."""
+    width, wide = np.dtype(name).itemsize, int(sums != name)
+    take = _each(sums, name, lambda builder, total, value: _brought(builder, sums, operator, value))
+    next_one = lambda builder, total, value: _combined(builder, sums, operator, total, _brought(builder, sums, operator, value))  # noqa: E731
+    add, add_four = _each(sums, name, next_one), _each(sums, name, next_one, 4)
+    join = _each(sums, sums, lambda builder, total, value: _combined(builder, sums, operator, total, value))
+    divide = _divider(sums) if operator == "mean" else join
+    narrow = _narrower() if wide else join
     mean = 1 if operator == "mean" else 0
 
     def reduce(context):
         job = load64(context) + load64(context + 8) * 24
         last = load64(context) + load64(context + 16) * 24
-        chains, p, split = load64(context + 24), load64(context + 32), load64(context + 40)
+        chains, p, length = load64(context + 24), load64(context + 32), load64(context + 40)
         total, targets = load64(context + 48), load64(context + 56)
         other = total + BLOCK_BYTES
         while job < last:
             at, count = load64(job), load64(job + 8)
             chain = chains + load64(job + 16) * p * 8
-            take(total, load64(chain) + at, count)
-            k = 1
-            while k + 4 <= split:  # the same order, and the total is loaded and stored once
-                row = chain + k * 8
-                add_four(total, load64(row) + at, load64(row + 8) + at, load64(row + 16) + at, load64(row + 24) + at, count)
-                k += 4
-            while k < split:
-                add(total, load64(chain + k * 8) + at, count)
-                k += 1
-            if split < p:
-                take(other, load64(chain + split * 8) + at, count)
-                for k in range(split + 1, p):
-                    add(other, load64(chain + k * 8) + at, count)
-                join(total, other, count)
+            begin = 0
+            while begin < p:
+                end = begin + length
+                if end > p:
+                    end = p
+                into = other if begin else total
+                take(into, load64(chain + begin * 8) + at, count)
+                k = begin + 1
+                while k + 4 <= end:  # the same order, and the total is loaded and stored once
+                    row = chain + k * 8
+                    add_four(into, load64(row) + at, load64(row + 8) + at, load64(row + 16) + at, load64(row + 24) + at, count)
+                    k += 4
+                while k < end:
+                    add(into, load64(chain + k * 8) + at, count)
+                    k += 1
+                if begin:
+                    join(total, other, count)
+                begin = end
             if mean:
                 divide(total, p, count)
+            result = total
+            if wide:
+                narrow(other, total, count)
+                result = other
             for k in range(p):
-                copy_bytes(load64(targets + k * 8) + at, total, count * width)
+                copy_bytes(load64(targets + k * 8) + at, result, count * width)
             job += 24
         return 0
 

@@ -35,22 +35,23 @@ _COMBINE = {
 }
 
 
-def _taken(operator, values):
-    """A copy of what a row brings into a combination."""
-    return np.multiply(values, values) if operator == "square_add" else values.copy()
+def _taken(operator, values, sums):
+    """A copy of what a row brings into a combination, in the type of the sums."""
+    made = values.astype(sums)
+    return np.multiply(made, made) if operator == "square_add" else made
 
 
 def _add_next(operator, total, values):
-    if operator == "square_add":
-        values = np.multiply(values, values)
+    if operator == "square_add" or values.dtype != total.dtype:
+        values = _taken(operator, values, total.dtype)
     _COMBINE[operator](total, values, out=total)
 
 
-def _along(operator, chains, values):
+def _along(operator, chains, values, sums):
     """The total over chains of keys; ``values(key)`` is what a key brings."""
     total = None
     for chain in chains:
-        part = _taken(operator, values(chain[0]))
+        part = _taken(operator, values(chain[0]), sums)
         for key in chain[1:]:
             _add_next(operator, part, values(key))
         if total is None:
@@ -60,19 +61,20 @@ def _along(operator, chains, values):
     return total
 
 
-def reduce_rows(rows: Any, chunk: int, parts: Any, operator: str, targets: Any, threads: int) -> None:
+def reduce_rows(rows: Any, chunk: int, parts: Any, operator: str, sums: Any, targets: Any, threads: int) -> None:
     """Combine ``rows`` and write every chunk's result to the ``targets`` of its owner.
 
     rows       p arrays of n elements, which may be views into one larger array
     chunk      elements of a chunk; owner i has those from ``i * chunk`` on, as far as there are any
-    parts      (begin, end, chains) of each part of a chunk: ``chains[owner]`` is one or two tuples of row numbers
+    parts      (begin, end, chains) of each part of a chunk: ``chains[owner]`` is tuples of row numbers
+    sums       dtype that is summed in
     targets    ``targets(owner)``: (row, offset) pairs; the chunk is written to ``row[offset:]``
     """
     p, n = len(rows), len(rows[0])
     item = rows[0].itemsize
     with np.errstate(all="ignore"):
         if chunk * item < TOGETHER_BYTES:
-            _together(rows, chunk, parts, operator, targets)
+            _together(rows, chunk, parts, operator, sums, targets)
             return
         step = max(1, BLOCK_BYTES // item)
         jobs = [
@@ -82,24 +84,24 @@ def reduce_rows(rows: Any, chunk: int, parts: Any, operator: str, targets: Any, 
             for at in range(owner * chunk + begin, min(owner * chunk + end, n), step)
         ]
         if threads == 1 or p * n * item < SHARED_BYTES:
-            _blocks(rows, chunk, operator, targets, jobs)
+            _blocks(rows, chunk, operator, sums, targets, jobs)
             return
         with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(lambda k: _blocks(rows, chunk, operator, targets, jobs[k::threads]), range(threads)))
+            list(pool.map(lambda k: _blocks(rows, chunk, operator, sums, targets, jobs[k::threads]), range(threads)))
 
 
-def _blocks(rows, chunk, operator, targets, jobs):
+def _blocks(rows, chunk, operator, sums, targets, jobs):
     p = len(rows)
     with np.errstate(all="ignore"):  # it belongs to the thread
         for owner, begin, end, chains in jobs:
-            total = _along(operator, chains, lambda row, b=begin, e=end: rows[row][b:e])
+            total = _along(operator, chains, lambda row, b=begin, e=end: rows[row][b:e], sums)
             _finish(operator, total, p)
             for row, offset in targets(owner):
                 at = offset + begin - owner * chunk
                 row[at : at + end - begin] = total
 
 
-def _together(rows, chunk, parts, operator, targets):
+def _together(rows, chunk, parts, operator, sums, targets):
     """All chunks at once: one call of NumPy for each place in the chains."""
     p, n = len(rows), len(rows[0])
     padded = np.zeros((p, p * chunk), rows[0].dtype)
@@ -107,10 +109,10 @@ def _together(rows, chunk, parts, operator, targets):
         padded[i, :n] = row
     values = padded.reshape(p, p, chunk)
     owners = np.arange(p)
-    totals = np.empty((p, chunk), rows[0].dtype)
+    totals = np.empty((p, chunk), sums)
     for begin, end, chains in parts:
         lines = [tuple(np.array([chains[o][c][k] for o in range(p)]) for k in range(len(chains[0][c]))) for c in range(len(chains[0]))]
-        totals[:, begin:end] = _along(operator, lines, lambda ranks, b=begin, e=end: values[ranks, owners, b:e])
+        totals[:, begin:end] = _along(operator, lines, lambda ranks, b=begin, e=end: values[ranks, owners, b:e], sums)
     _finish(operator, totals, p)
     for owner in range(p):
         length = min(chunk, max(n - owner * chunk, 0))

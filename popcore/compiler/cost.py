@@ -14,9 +14,10 @@ import numpy as np
 
 from popcore.codelet import Codelet
 from popcore.compiler.ir import GroupPlan, Layout, Moves
-from popcore.compiler.links import flow_seconds
+from popcore.compiler.links import busiest_seconds, link_loads
 from popcore.errors import CodeletError
 from popcore.target import Target
+from popcore.topology import Link
 from popcore.types import Array
 
 EXCHANGE_GENERAL = 263  # cycles beside the words of the busiest tile, barrier included: J-PERM-1216 (0.165 us at 1.6 GHz, one word)
@@ -43,6 +44,7 @@ class StepCost:
     link_bytes: int = 0
     host_bytes: int = 0
     remote_bytes: int = 0
+    links: tuple[tuple[Link, float], ...] = ()  # bundles and the bytes they carry
 
     @property
     def cycles(self) -> tuple[int, int, int, int, int]:
@@ -53,7 +55,8 @@ def exchange_cost(moves: Moves, layout: Layout, target: Target) -> StepCost:
     """Cycles of moving ``moves``: exchange between tiles, rearrangement on a tile, links between IPUs.
 
     A tile sends and receives a word a cycle at once, and the phase ends with its slowest tile; what many
-    tiles receive from one place is sent once.
+    tiles receive from one place is sent once. Links carry their words meanwhile: the phase lasts as long as the slower of the two
+    (the latencies that were measured between chips, rows J-HOP, are of whole messages, from tile to tile).
     """
     if not len(moves):
         return StepCost()
@@ -82,20 +85,21 @@ def exchange_cost(moves: Moves, layout: Layout, target: Target) -> StepCost:
         fixed = EXCHANGE_SCATTER
     barrier = target.max_ipu_sync_delay
     total = max(fixed + words, barrier)
-    crossing, link_bytes = _link_cycles(sent_from, dest[away], nbytes, target)
-    return StepCost(compute=compute, exchange=total - barrier + crossing, sync=barrier, exchange_bytes=int(nbytes.sum()), link_bytes=link_bytes)
+    crossing, link_bytes, links = _link_cycles(sent_from, dest[away], nbytes, target)
+    return StepCost(compute, max(total, crossing) - barrier, barrier, exchange_bytes=int(nbytes.sum()), link_bytes=link_bytes, links=links)
 
 
-def _link_cycles(source: Array, dest: Array, nbytes: Array, target: Target) -> tuple[int, int]:
-    """Cycles of the busiest link bundle, and all bytes that cross."""
+def _link_cycles(source: Array, dest: Array, nbytes: Array, target: Target) -> tuple[int, int, tuple[tuple[Link, float], ...]]:
+    """Cycles of the busiest link bundle, all bytes that cross, and the bytes of each bundle."""
     from_ipu, to_ipu = source // target.tiles_per_ipu, dest // target.tiles_per_ipu
     crossing = from_ipu != to_ipu
     if not crossing.any():
-        return 0, 0
+        return 0, 0, ()
     pairs, which = np.unique(from_ipu[crossing] * target.num_ipus + to_ipu[crossing], return_inverse=True)
     loads = np.bincount(which, weights=nbytes[crossing])
     flows = [(*divmod(pair, target.num_ipus), load) for pair, load in zip(pairs.tolist(), loads.tolist(), strict=True)]
-    return int(np.ceil(sum(flow_seconds(target, flows)) * target.clock_hz)), int(nbytes[crossing].sum())
+    latency, load = link_loads(target, flows)
+    return int(np.ceil((latency + busiest_seconds(target, load)) * target.clock_hz)), int(nbytes[crossing].sum()), tuple(load.items())
 
 
 def _sharers(target: Target, replicas: int) -> int:
@@ -183,11 +187,17 @@ def vertex_cycles(codelet: Codelet, plan: GroupPlan, estimate: Array) -> Array:
     shapes = [plan.sizes[f.name].reshape(count, -1) for f in codelet.fields if f.shape != "list"]
     lists = [_list_elements(plan, f.name) for f in codelet.fields if f.shape == "list"]
     columns = np.hstack([*shapes, *(e[:, None] for e in lists)]) if shapes or lists else np.zeros((count, 1), np.int64)
-    kinds, inverse = np.unique(columns, axis=0, return_inverse=True)
-    first = np.full(len(kinds), count)
-    np.minimum.at(first, inverse.ravel(), np.arange(count))
+    _, first, kind = np.unique(_row_numbers(columns), return_index=True, return_inverse=True)
     found = np.array([_cycles_of(codelet, plan, int(i)) for i in first])
-    return np.where(estimate >= 0, estimate, found[inverse.ravel()])
+    return np.where(estimate >= 0, estimate, found[kind])
+
+
+def _row_numbers(columns: Array) -> Array:
+    """int64[rows]: a number for each row of a table of numbers from 0 on, the same for equal rows. Sorting numbers takes a tenth of sorting rows."""
+    made = np.zeros(len(columns), np.int64)
+    for column in columns.T:
+        _, made = np.unique(made * (int(column.max()) + 1) + column, return_inverse=True)
+    return made
 
 
 def _list_elements(plan: GroupPlan, name: str) -> Array:

@@ -6,7 +6,7 @@ Constants come from published measurements of a Mk1 machine; each names its row 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from popcore.target import Target
 from popcore.topology import Link, bytes_per_second, route
@@ -29,8 +29,8 @@ def latency_seconds(links: Sequence[Link]) -> float:
     return seconds + (FIRST_HOP_SECONDS + NEXT_HOP_SECONDS * (rails - 1) if rails else 0.0)
 
 
-def flow_seconds(target: Target, flows: Iterable[Flow]) -> tuple[float, float]:
-    """How long it takes when all flows go at once: the longest latency, and the bytes of the busiest bundle over its bandwidth.
+def link_loads(target: Target, flows: Iterable[Flow]) -> tuple[float, dict[Link, float]]:
+    """The longest latency of flows that go at once, and the bytes that cross each bundle.
 
     ``target``: with all IPUs that the flows are between.
     """
@@ -41,4 +41,9 @@ def flow_seconds(target: Target, flows: Iterable[Flow]) -> tuple[float, float]:
         latency = max(latency, latency_seconds(links))
         for link in links:
             load[link] += nbytes
-    return latency, max((nbytes / bytes_per_second(target, link) for link, nbytes in load.items()), default=0.0)
+    return latency, load
+
+
+def busiest_seconds(target: Target, load: Mapping[Link, float]) -> float:
+    """Bytes over bandwidth, of the bundle for which it is most."""
+    return max((nbytes / bytes_per_second(target, link) for link, nbytes in load.items()), default=0.0)

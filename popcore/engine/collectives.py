@@ -34,7 +34,7 @@ class Reduction:
     def __init__(self, call: CollectiveCall, spans: Array, memory: Array, threads: int) -> None:
         self._call, self._spans, self._memory = call, spans, memory
         self._idle = call.operator == "local" or not call.elements
-        self._function = None if self._idle or falls_back() else _reducer(call.dtype.numpy.name, call.operator)
+        self._function = None if self._idle or falls_back() else _reducer(call.dtype.numpy.name, call.operator, call.partials.numpy.name)
         self._keep: list[Array] = []
         self._contexts: list[Array] = []  # of each group, int64[threads, 8]
         if self._function is not None:
@@ -59,10 +59,11 @@ class Reduction:
         """The tables that ``kernels.collectives.native`` describes."""
         call, p = self._call, self._call.group_size
         chunk = chunk_elements(call.elements, p)
-        parts = _parts(call.method, call.ring, chunk)
+        parts = _parts(call.method, call.rings, call.inner, chunk)
         ranks = np.array([[sum(chains, ()) for chains in of_owner] for _, _, of_owner in parts], np.int64).reshape(-1, p)
-        split = len(ALGORITHMS[call.method].chains(0, p, 0)[0])
-        jobs = _jobs(self._spans, call.dtype.nbytes, chunk, [(begin, end) for begin, end, _ in parts], call.elements, p)
+        length = len(ALGORITHMS[call.method].chains(0, p, 0, call.inner)[0])
+        block = BLOCK_BYTES // call.partials.nbytes
+        jobs = _jobs(self._spans, call.dtype.nbytes, chunk, [(begin, end) for begin, end, _ in parts], call.elements, p, block)
         shares = threads if len(jobs) >= threads and call.elements * call.dtype.nbytes * p >= SHARED_BYTES else 1
         cuts = [len(jobs) * i // shares for i in range(shares + 1)]
         scratch = np.zeros((shares, 2 * BLOCK_BYTES + LINE), np.uint8)
@@ -73,7 +74,7 @@ class Reduction:
             chains = np.ascontiguousarray(targets[ranks])
             self._keep += [targets, chains]
             rows = [
-                (jobs.ctypes.data, cuts[i], cuts[i + 1], chains.ctypes.data, p, split, scratches[i], targets.ctypes.data)
+                (jobs.ctypes.data, cuts[i], cuts[i + 1], chains.ctypes.data, p, length, scratches[i], targets.ctypes.data)
                 for i in range(shares)
             ]  # fmt: skip
             self._contexts.append(np.array(rows, np.int64))
@@ -89,11 +90,11 @@ class Reduction:
             done += nbytes
 
 
-def _jobs(spans: Array, width: int, chunk: int, parts: Sequence[tuple[int, int]], elements: int, p: int) -> Array:
-    """Runs of elements that lie in one span, one part of one chunk, and are no more than a block: int64[n, 3], see ``kernels.collectives.native``."""
+def _jobs(spans: Array, width: int, chunk: int, parts: Sequence[tuple[int, int]], elements: int, p: int, block: int) -> Array:
+    """Runs of elements that lie in one span, one part of one chunk, and are no more than a block of so many: int64[n, 3], see ``kernels.collectives.native``."""
     span_first = np.concatenate([[0], np.cumsum(spans[:, 1] // width)])
     starts = [np.arange(begin, elements, chunk) for begin, _ in parts]
-    cuts = np.unique(np.concatenate([span_first, *starts, np.arange(0, elements, BLOCK_BYTES // width)]))
+    cuts = np.unique(np.concatenate([span_first, *starts, np.arange(0, elements, block)]))
     first, count = cuts[:-1], np.diff(cuts)
     span = np.searchsorted(span_first, first, "right") - 1
     owner, within = np.divmod(first, chunk)
@@ -103,18 +104,18 @@ def _jobs(spans: Array, width: int, chunk: int, parts: Sequence[tuple[int, int]]
 
 
 @lru_cache(maxsize=128)
-def _reducer(dtype: str, operator: str) -> Callable[[int], int]:
-    """The native reduction of an element type and an operator."""
-    symbol = f"popcore_reduce_{dtype}_{operator}"
+def _reducer(dtype: str, operator: str, sums: str) -> Callable[[int], int]:
+    """The native reduction of an element type and an operator, summing in a type."""
+    symbol = f"popcore_reduce_{dtype}_{operator}_{sums}"
 
     def build() -> bytes:
         from popcore.kernels import native
         from popcore.kernels.collectives.native import make_reducer
 
-        made: bytes = native.compile_object({symbol: make_reducer(dtype, operator)})
+        made: bytes = native.compile_object({symbol: make_reducer(dtype, operator, sums)})
         return made
 
-    (address,) = objects.load(objects.Cache(cache_folder()), objects.key_of("reduction", dtype, operator), (symbol,), build)
+    (address,) = objects.load(objects.Cache(cache_folder()), objects.key_of("reduction", dtype, operator, sums), (symbol,), build)
     return _REDUCER(address)
 
 
@@ -159,11 +160,16 @@ def _reduce(call: CollectiveCall, rows: Sequence[Array], to: Sequence[Array], th
     def targets(owner: int) -> list[tuple[Array, int]]:
         return [(to[owner], 0)] if scattered else [(row, owner * chunk) for row in to]
 
-    reduce_rows(rows, chunk, _parts(call.method, call.ring, chunk), call.operator, targets, threads)
+    parts = _parts(call.method, call.rings, call.inner, chunk)
+    reduce_rows(rows, chunk, parts, call.operator, call.partials.numpy, targets, threads)
 
 
 @lru_cache(maxsize=64)
-def _parts(method: str, ring: tuple[int, ...], chunk: int) -> tuple[Any, ...]:
+def _parts(method: str, rings: tuple[tuple[int, ...], ...], inner: int, chunk: int) -> tuple[Any, ...]:
     """(begin, end, chains of each owner) of each part of a chunk."""
     algorithm = ALGORITHMS[method]
-    return tuple((begin, end, rank_chains(algorithm, ring, part)) for part, (begin, end) in enumerate(algorithm.bounds(chunk)) if begin < end)
+    return tuple(
+        (begin, end, rank_chains(algorithm, ring, part, inner))
+        for part, ((begin, end), ring) in enumerate(zip(algorithm.bounds(chunk), rings, strict=False))
+        if begin < end
+    )

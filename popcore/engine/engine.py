@@ -226,7 +226,7 @@ class Engine:
         found = next(d for d in self.executable.decisions if d.instruction == pc)
         at = int(self.executable.code[pc, 1])
         values = self._arena.by_replica()[:, at : at + found.dtype.nbytes].view(found.dtype.numpy)
-        return parted(found.where, values[:, 0].tolist())
+        return parted(found.where, values[:, 0].tolist(), found.ways)
 
     def _finish(self, outcome: Outcome) -> None:
         """Show what was printed, and raise what was raised."""

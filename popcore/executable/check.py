@@ -10,7 +10,8 @@ from popcore.errors import ExecutableFileError
 from popcore.executable.executable import Executable
 from popcore.executable.opcodes import ROW_WORDS, Batch, Group, GroupKind, Op, Phase
 from popcore.executable.schedules import ALGORITHMS, KINDS, CollectiveOperator, CommGroupType, result_elements
-from popcore.types import Array, ElementType
+from popcore.topology import LINK_KINDS
+from popcore.types import FLOAT, HALF, Array, ElementType
 
 _LIMIT = 1 << 48  # bytes: no arena is larger, and sums of three stay within 64 bits
 
@@ -42,6 +43,7 @@ def _checks(e: Executable) -> list[tuple[str, bool]]:
         ("replica_index", e.replica_index, "int64", None), ("collective_spans", e.collective_spans, "int64", 2),
         ("tile_base", e.memory.tile_base, "int64", None), ("tile_bytes", e.memory.tile_bytes, "int64", None),
         ("cycles", e.costs.cycles, "int64", 5), ("labels", e.costs.label, "int32", None), ("heads", e.costs.head, "bool", None), ("worker cycles", e.costs.worker_codelet, "int64", 4),
+        ("links", e.costs.links, "int64", 6),
     )  # fmt: skip
     found = [(f"table {name} has the wrong shape or type", _shape(array, kind, columns)) for name, array, kind, columns in tables]
     if not all(fine for _, fine in found):
@@ -219,7 +221,10 @@ def _check_replicas(e: Executable) -> list[tuple[str, bool]]:
             for c in calls
         )),
         ("a collective has no such groups", all(
-            1 <= c.group_size <= e.replicas and e.replicas % c.group_size == 0 and sorted(c.ring) == list(range(c.group_size)) and c.root in range(c.group_size)
+            1 <= c.group_size <= e.replicas and e.replicas % c.group_size == 0 and c.root in range(c.group_size)
+            and len(c.rings) == len(ALGORITHMS[c.method].lanes) and all(sorted(ring) == list(range(c.group_size)) for ring in c.rings)
+            and 1 <= c.inner <= c.group_size and c.group_size % c.inner == 0 and (ALGORITHMS[c.method].levels == 2 or c.inner == c.group_size)
+            and (c.partials is c.dtype or (c.dtype is HALF and c.partials is FLOAT))
             and c.result_elements == result_elements(c.kind, c.elements, c.group_size)
             for c in calls
         )),
@@ -235,9 +240,10 @@ def _room(shape: tuple[int, ...], dtype: ElementType) -> int:
 def _check_costs(e: Executable) -> list[tuple[str, bool]]:
     costs, count = e.costs, len(e.code)
     columns = (costs.cycles, costs.link_bytes, costs.exchange_bytes, costs.host_bytes, costs.remote_bytes, costs.label, costs.head)
-    rows = costs.worker_codelet
+    rows, links = costs.worker_codelet, costs.links
     return [
         ("the costs do not match the code", all(len(column) == count for column in columns)),
         ("a cost has no label", _within(costs.label, 0, max(len(costs.labels), 1))),
         ("a cost belongs to nothing", _within(rows[:, 0], 0, max(count, 1)) and _within(rows[:, 1], 0, max(len(e.codelets), 1))),
+        ("a link is none", _within(links[:, 0], 0, max(count, 1)) and _within(links[:, 1], 0, len(LINK_KINDS)) and _within(links[:, 2:5], 0, _LIMIT)),
     ]

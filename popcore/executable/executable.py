@@ -79,8 +79,9 @@ class CollectiveCall:
     """One collective over replicas: the host does it, see ``Yield``.
 
     An all-reduce combines the tensor where it is: the runs of bytes that rows ``span_begin`` to ``span_end`` of ``spans`` say, on every
-    replica. Of any other kind the source lies at the start of each staging area, the result at ``result_offset``. ``ring``: the rank
-    at each position of the ring. The last three numbers are of one execution: over all replicas, and cycles of each.
+    replica. Of any other kind the source lies at the start of each staging area, the result at ``result_offset``. ``rings``: the rank
+    at each position of the ring of each lane; ``inner``: replicas of a set, see ``schedules``. The last three numbers are of one execution:
+    over all replicas, and cycles of each.
     """
 
     name: str
@@ -94,7 +95,9 @@ class CollectiveCall:
     group_type: str
     group_size: int
     root: int
-    ring: tuple[int, ...]
+    rings: tuple[tuple[int, ...], ...]
+    inner: int
+    partials: ElementType
     span_begin: int
     span_end: int
     steps: int
@@ -109,6 +112,7 @@ class Decision:
     instruction: int
     where: str  # the program and the tensor
     dtype: ElementType
+    ways: tuple[tuple[int | None, str], ...] = ()  # values, None for any other, and where replicas would wait for each other
 
 
 @dataclass(frozen=True)
@@ -124,6 +128,9 @@ class Costs:
     label: Array  # int32[n]: index into labels
     head: Array  # bool[n]: the one instruction of its step by which executions are counted
     worker_codelet: Array  # int64[k, 4]: instruction, codelet, vertices, cycles summed over their workers
+    # int64[k, 6]: instruction, kind of link bundle (``topology.LINK_KINDS``), source, target, bytes, and whether the two are numbers
+    # in the whole system; else each replica has such a bundle, numbered from its first IPU or machine
+    links: Array
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,7 @@ _ARRAYS = (
     "replica_index",
     "collective_spans",
 )
-_COSTS = ("cycles", "link_bytes", "exchange_bytes", "host_bytes", "remote_bytes", "label", "head", "worker_codelet")
+_COSTS = ("cycles", "link_bytes", "exchange_bytes", "host_bytes", "remote_bytes", "label", "head", "worker_codelet", "links")
 _MEMORY = ("tile_base", "tile_bytes")
 _SHADOW = ("places", "ended")
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # entries carry no date, so that equal Executables are equal files

@@ -69,6 +69,7 @@ class Graph(Storage, HostEnds):
         self._hidden: dict[Any, Variable] = {}
         self._num_tiles = self.target.num_tiles
         self._translation: Array | None = None
+        self._top: Graph | None = None  # of which this is the replicated view
 
     # Codelets, compute sets, vertices
 
@@ -177,6 +178,31 @@ class Graph(Storage, HostEnds):
         made = self.add_constant("unsigned int", (), 0, name=name)
         self.replica_indices.append(made)
         return made
+
+    def create_replicated_graph(self, replication_factor: int) -> Graph:
+        """The older way to replicate: this graph seen by one of so many replicas, each on an equal share of its IPUs.
+
+        Needs: nothing was added to this graph yet. Afterwards both are views of one graph that every replica has for itself, whatever is
+        added through either; their ``target`` and ``replication_factor`` differ. ``Graph(target, replication_factor=n)`` does it in one call.
+
+        Raises: GraphError: this graph is not empty or is itself a part of another, or a factor that does not divide its IPUs.
+        """
+        if self.variables.graph is not self or self._top is not None:
+            raise GraphError(f"a replicated graph of {self!r}, which is a view of another", "replicate that one: get_top_level_graph()")
+        if any((len(self.variables), self.compute_sets, self.functions, self.streams, self.remotes, self.host_reads, self.host_writes)):
+            raise GraphError(f"a replicated graph of {self!r}, which is not empty", "replicate first, or Graph(target, replication_factor=n)")
+        made = Graph(self.target, replication_factor)
+        made.replication_factor *= self.replication_factor
+        own = {"target": self.target, "replication_factor": self.replication_factor}
+        self.__dict__.update(made.__dict__)
+        self.__dict__.update(own)
+        made._top = self
+        return made
+
+    def get_top_level_graph(self) -> Graph:
+        """The graph that this is a view of, replicated or virtual; itself if it is none."""
+        whole: Graph = self.variables.graph
+        return whole._top or whole
 
     def create_virtual_graph(self, tiles: int | Sequence[int], upper: int | None = None) -> Graph:
         """This graph seen through some of its tiles: the first ``n``, those from ``lower`` to ``upper``, or a list. Shares everything else."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -12,6 +13,7 @@ import numpy as np
 from popcore.executable import KINDS, Executable
 from popcore.executable.opcodes import Op
 from popcore.target import Target
+from popcore.topology import LINK_KINDS, Link, bytes_per_second
 from popcore.types import Array
 
 
@@ -62,6 +64,17 @@ class CollectiveProfile:
 
 
 @dataclass(frozen=True)
+class LinkProfile:
+    """A link bundle in one direction, over all executions; ``topology.Link`` says what its ends are. Of the whole system, all replicas."""
+
+    kind: str
+    source: int
+    target: int
+    bytes: int
+    busy_seconds: float  # bytes by bandwidth
+
+
+@dataclass(frozen=True)
 class TileMemory:
     """Bytes of each tile, int64[tiles], by category; estimates except for variables and exchange buffers."""
 
@@ -91,6 +104,7 @@ class Profile:
     codelets: Mapping[str, CodeletProfile]
     collectives: tuple[CollectiveProfile, ...]
     bytes: BytesMoved
+    links: tuple[LinkProfile, ...]  # the busiest first
     memory: TileMemory
     statistics: Mapping[str, int]
     runs: int
@@ -129,6 +143,7 @@ def make_profile(executable: Executable, counts: Array, waited: Array, runs: int
         codelets=_codelets(executable, counts),
         collectives=_collectives(executable, counts),
         bytes=BytesMoved(*(int((column * counts).sum()) for column in (costs.exchange_bytes, costs.link_bytes, costs.host_bytes, costs.remote_bytes))),
+        links=_links(executable, counts),
         memory=TileMemory(executable.memory.by_category),
         statistics=dict(executable.statistics),
         runs=runs,
@@ -181,6 +196,20 @@ def _collectives(executable: Executable, counts: Array) -> tuple[CollectiveProfi
         )
         for number, call in enumerate(executable.collectives)
     )
+
+
+def _links(executable: Executable, counts: Array) -> tuple[LinkProfile, ...]:
+    replicas, one = executable.replicas, executable.target
+    whole = one.with_ipus(one.num_ipus * replicas)
+    carried: dict[Link, int] = defaultdict(int)
+    for instruction, number, source, target, nbytes, shared in executable.costs.links.tolist():
+        if total := nbytes * int(counts[instruction]):
+            kind = LINK_KINDS[number]
+            apart = one.num_ipus // (one.system.ipus_per_machine if kind.startswith("gateway") else 1)
+            for replica in range(1 if shared else replicas):
+                carried[Link(kind, source + replica * apart, target + replica * apart)] += total
+    made = [LinkProfile(*link, nbytes, nbytes / bytes_per_second(whole, link)) for link, nbytes in carried.items()]
+    return tuple(sorted(made, key=lambda each: (-each.busy_seconds, each.kind, each.source, each.target)))
 
 
 def _versions() -> dict[str, str]:

@@ -11,8 +11,9 @@ from popcore.executable.schedules import REDUCING, CollectiveOperator, CommGroup
 from popcore.graph import Tensor
 from popcore.program import checks
 from popcore.program.nodes import Program, node
-from popcore.topology import ring_order
-from popcore.types import ElementType
+from popcore.target import Target
+from popcore.topology import wiring_of
+from popcore.types import HALF, ElementType
 
 
 @dataclass(frozen=True)
@@ -53,10 +54,11 @@ class Collective(Program):
     broadcast      the tensor of rank ``root``
     ============== =====================================================================================
 
-    Sums follow the order of the ``method``'s schedule, see ``popcore.executable.schedules``.
+    Sums follow the order of the ``method``'s schedule, see ``popcore.executable.schedules``. They are rounded to ``partials`` wherever two
+    values are combined, and to the element type at the end: of HALF, FLOAT partials are rounded once, and twice as long on their way.
 
     Raises:
-        ElementTypeError: the operator has no meaning for the element type.
+        ElementTypeError: the operator has no meaning for the element type, or the partials are not for it.
         ValueRangeError: groups that do not divide the replicas, or a root outside of the group.
         ShapeError: the two tensors do not fit.
         OptionError: an unknown method.
@@ -69,25 +71,34 @@ class Collective(Program):
     group: CommGroup
     method: str
     root: int
+    partials: ElementType
     group_size: int
     name: str
     site: Site
 
-    def __init__(self, kind: str, src: Tensor, dst: Tensor, operator: CollectiveOperator, group: CommGroup, method: str, root: int = 0, name: str = "") -> None:
+    def __init__(
+        self, kind: str, src: Tensor, dst: Tensor, operator: CollectiveOperator, group: CommGroup, method: str, root: int = 0,
+        partials: ElementType | None = None, name: str = "",
+    ) -> None:  # fmt: skip
         self.name, self.site, self.kind = name or kind, user_site(), kind
         self.src, self.dst = checks.require_tensor(kind, src, self.site), checks.require_tensor(kind, dst, self.site)
         self.operator, self.group = CollectiveOperator(operator), group
         checks.require_one_graph(kind, (src, dst), self.site)
         checks.require_same_type(kind, (checks.describe(src), src.dtype), (checks.describe(dst), dst.dtype), self.site)
         checks.require_writeable(kind, dst, self.site)
-        target = src.graph.target
         self.group_size = group.size_of(src.graph.replication_factor, self.site)
         if kind in REDUCING:
-            _check_operator(self.operator, src, self.site)
+            require_operator(self.operator, src, self.site)
+        self.partials = partials or src.dtype
+        if self.partials is not src.dtype and src.dtype is not HALF:
+            raise ElementTypeError(
+                f"{kind} ({self.site}) of {checks.describe(src)} with partials of {self.partials!r}", "leave partialsType out: it is for HALF"
+            )
         self.root = checks.require_index("the root of a broadcast", root, self.site)
         if self.root not in range(self.group_size):
             raise ValueRangeError(f"the root of a broadcast ({self.site}) is {root} in groups of {self.group_size}", f"0 to {self.group_size - 1}")
-        self.method = schedules.choose(method, self.group_size, src.num_elements * src.dtype.nbytes, target.num_ipus).name
+        wiring = wiring_of(self._system(), self._first_ipus(), src.graph.target.num_ipus)
+        self.method = schedules.choose(method, kind, self.group_size, src.num_elements * src.dtype.nbytes, wiring).name
         wanted = result_elements(kind, src.num_elements, self.group_size)
         if dst.num_elements != wanted:
             raise ShapeError(f"{kind} ({self.site}) of {checks.describe(src)} gives {wanted:,} elements, the destination is {checks.describe(dst)}")
@@ -98,15 +109,21 @@ class Collective(Program):
         """The replicas of each group, in rank order."""
         return schedules.members_of(self.group.type.value, self.group_size, self.src.graph.replication_factor)
 
-    def ring(self) -> tuple[int, ...]:
-        """The rank at each position of the ring: the same in every group."""
-        graph = self.src.graph
-        ipus = graph.target.num_ipus
-        whole = graph.target.with_ipus(ipus * graph.replication_factor)
-        return ring_order(whole, [ipus * replica for replica in self.members()[0]], ipus)
+    def rings(self) -> tuple[tuple[tuple[int, ...], ...], int]:
+        """``schedules.rings_of`` the first group; they are the same in every group."""
+        return schedules.rings_of(schedules.ALGORITHMS[self.method], self._system(), self._first_ipus(), self.src.graph.target.num_ipus)
+
+    def _system(self) -> Target:
+        one: Target = self.src.graph.target
+        return one.with_ipus(one.num_ipus * self.src.graph.replication_factor)
+
+    def _first_ipus(self) -> list[int]:
+        """The first IPU of each replica of the first group."""
+        return [self.src.graph.target.num_ipus * replica for replica in self.members()[0]]
 
 
-def _check_operator(operator: CollectiveOperator, tensor: Tensor, site: Site) -> None:
+def require_operator(operator: CollectiveOperator, tensor: Tensor, site: Site) -> None:
+    """Raises: ElementTypeError: an operator that has no meaning for the element type."""
     kind: ElementType = tensor.dtype
     fits = kind.kind == "bool" if operator in _LOGICAL else kind.kind in ("float", "half", "int", "uint")
     if operator is CollectiveOperator.MEAN:

@@ -55,14 +55,38 @@ def stopped(message: str, site: str, values: Array | None = None) -> ProgramErro
     return ProgramError(f"the program stopped itself at {site}: {message or 'no message'}{shown}", "look at what leads to that line", values=values)
 
 
-def parted(where: str, values: Sequence[Any]) -> ProgramError:
-    """The error where a scalar that decides where the program goes is not the same on all replicas. ``values``: one of each."""
+def parted(where: str, values: Sequence[Any], ways: Sequence[tuple[int | None, str]] = ()) -> ProgramError:
+    """The error where a scalar that decides where the program goes is not the same on all replicas.
+
+    Args:
+        values: One of each replica.
+        ways: ``parting.ways_of`` the program that tests it.
+    """
     other = [replica for replica, value in enumerate(values) if value != values[0]]
     shown = ", ".join(f"{values[replica]!r} on replica {replica}" for replica in (0, *other[:4]))
     more = f" and {len(other) - 4} more" if len(other) > 4 else ""
     return ProgramError(
-        f"replicas would part ways at {where}: it is {shown}{more}", "make it equal on all replicas, as an all-reduce does", values=tuple(values)
-    )
+        f"replicas would part ways at {where}: it is {shown}{more}{_who_waits(values, dict(ways))}",
+        "make it equal on all replicas, as an all-reduce does", values=tuple(values),
+    )  # fmt: skip
+
+
+def _who_waits(values: Sequence[Any], ways: dict[int | None, str]) -> str:
+    """Which replicas would wait where for which others; nothing where all ways are free of meetings."""
+    groups: dict[str, list[int]] = {}
+    for replica, value in enumerate(values):
+        groups.setdefault(ways.get(int(value), ways.get(None, "")), []).append(replica)
+    lines = [
+        f"\n  {_replicas(group)} would wait at {place} for {_replicas([r for r in range(len(values)) if r not in group])}"
+        for place, group in groups.items() if place
+    ]  # fmt: skip
+    free = f"\n  {_replicas(groups[''])} would meet nobody there" if lines and "" in groups else ""
+    return "".join(lines[:4]) + (f"\n  ... and {len(lines) - 4} more" if len(lines) > 4 else "") + free
+
+
+def _replicas(which: Sequence[int]) -> str:
+    shown = ", ".join(map(str, which[:4])) + (f" and {len(which) - 4} more" if len(which) > 4 else "")
+    return f"replica{'s' * (len(which) > 1)} {shown}"
 
 
 def unequal(where: str, values: Sequence[Array]) -> ProgramError | None:

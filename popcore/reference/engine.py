@@ -32,11 +32,12 @@ from popcore.program.nodes import (
     Sync,
     WriteUndef,
 )
+from popcore.program.parting import ways_of
 from popcore.program.printing import parted, print_tensor, stopped, unequal
 from popcore.program.streams import Endpoint, HostStreams, RemoteRows, as_host_array, unknown_handle
 from popcore.program.walk import body_of, check_acyclic, streams_used, walk
 from popcore.reference.memory import Memory
-from popcore.reference.rings import exchange_rows
+from popcore.reference.rings import Around, exchange_rows
 from popcore.reference.vertices import BoundComputeSet, runners_of
 from popcore.types import Array
 
@@ -194,7 +195,7 @@ class ReferenceEngine:
         """The value of a scalar that decides where the program goes: the same on every replica."""
         values = self._memory.read_tensor(scalar).tolist()
         if any(value != values[0] for value in values):
-            raise parted(f"{program!r} by {checks.describe(scalar)}", values)
+            raise parted(f"{program!r} by {checks.describe(scalar)}", values, ways_of(program))
         return int(values[0])
 
     def _truth(self, predicate: Tensor, program: Program) -> bool:
@@ -236,8 +237,9 @@ class ReferenceEngine:
         """What every replica gets, [replicas, elements]."""
         values = self._memory.read_tensor(program.src).reshape((self._replicas, -1))
         result = np.zeros((self._replicas, program.dst.num_elements), values.dtype)
+        around = Around(*program.rings(), program.method, program.operator, program.partials, program.root)
         for members in program.members():
-            rows = exchange_rows(program.kind, [values[m] for m in members], program.ring(), program.method, program.operator, program.root)
+            rows = exchange_rows(program.kind, [values[m] for m in members], around)
             for member, row in zip(members, rows, strict=True):
                 result[member, : row.size] = row
         return result

@@ -1,6 +1,8 @@
 """Known traps, group H and those of G and J about replicas: collectives, streams, control flow."""
 
 import io
+import mmap
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +14,7 @@ from popcore.program import Copy, Execute, If, Repeat, Sequence, Switch
 from tests.cases.codelets import AddTo, Count, Refuse, Talk
 
 ADD = gcl.CollectiveOperator.ADD
-METHODS = ["ring", "anticlockwise_ring", "bidirectional_ring_pair", "meet_in_middle_ring"]
+METHODS = list(gcl.ALGORITHMS)
 
 
 def replicated(replicas, ipus=1, tiles=4):
@@ -89,6 +91,35 @@ def test_h1_a_mean_is_over_the_replicas(any_engine, operator, accumulation, want
     assert (engine.read_tensor("total") == wanted).all()
     if operator == "MEAN":
         assert (engine.read_tensor("total") / accumulation == 3).all()
+
+
+@pytest.mark.parametrize("factor", [1, 2, 3])
+def test_h2_an_update_is_made_once_all_its_micro_batches_are_there(any_engine, factor):
+    """Case H2: 7 micro-batches: floor(7 / k) updates, the accumulator empty before each; what is left over serves the next run."""
+    graph, step = replicated(2), Sequence()
+    stream = graph.add_host_to_device_fifo("batches", FLOAT, 1)
+    batch, total, weight, updates = (
+        variable(graph, name, dtype, (1,)) for name, dtype in zip(["batch", "total", "weight", "updates"], [FLOAT] * 3 + [INT], strict=True)
+    )
+    accumulate, apply, count = (graph.add_compute_set(name) for name in ("accumulate", "apply", "count"))
+    graph.add_vertex(accumulate, AddTo[FLOAT], {"x": batch, "y": total}, tile=0)
+    graph.add_vertex(apply, AddTo[FLOAT], {"x": total, "y": weight}, tile=0)
+    graph.add_vertex(count, Count, {"x": updates.reshape(()), "by": 1}, tile=0)
+    zero = graph.add_constant(FLOAT, (1,), 0, tile=0)
+    step.add(Repeat(factor, Sequence(Copy(stream, batch), Execute(accumulate))))
+    gcl.all_reduce_in_place_cross_replica(graph, total, ADD, step)
+    step.add(Sequence(Execute(apply), Execute(count), Copy(zero, total)))
+    engine = any_engine(graph, [Repeat(7 // factor, step), Copy(stream, batch)])
+    for replica in (0, 1):
+        engine.connect_stream("batches", np.arange(1, 8, dtype=np.float32) * (1 + replica), replica=replica)
+    engine.run()
+    used = 7 // factor * factor
+    assert engine.read_tensor("updates").tolist() == [[7 // factor]] * 2
+    assert engine.read_tensor("weight").tolist() == [[3 * used * (used + 1) / 2]] * 2
+    assert engine.read_tensor("total").tolist() == [[0], [0]]
+    engine.run(1)
+    following = used % 7 + 1
+    assert engine.read_tensor("batch").tolist() == [[following], [2 * following]]
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -362,10 +393,12 @@ def test_a_replicated_executable_is_stored(tmp_path):
 
 
 def test_an_idle_pod_costs_nothing():
-    """256 replicas of a whole chip, little of it touched."""
-    device = pc.Device("POD256")
-    graph = pc.Graph(device, replication_factor=256)
-    x = graph.add_variable(INT, (100_000,), mapping="linear", name="x")
-    graph.create_host_read("head", x[:4])
-    engine = pc.Engine(graph, Sequence(), device=device)
-    assert engine.read_tensor("head").shape == (256, 4)
+    """51 GB of variables on 256 replicas of a whole chip: addresses alone until they are written."""
+    statm, page = Path("/proc/self/statm"), mmap.PAGESIZE
+    before = int(statm.read_text().split()[1]) * page if statm.exists() else 0
+    graph = pc.Graph(pc.Device("POD256"), replication_factor=256)
+    graph.create_host_read("x", graph.add_variable(FLOAT, (50_000_000,), mapping="linear", name="x"))
+    engine = pc.Engine(graph, Sequence())
+    engine.run()
+    held = int(statm.read_text().split()[1]) * page if statm.exists() else 0
+    assert held - before < 256 << 20

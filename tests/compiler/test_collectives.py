@@ -1,23 +1,20 @@
 """Do modelled collectives take the time that was measured, and does the model scale?"""
 
-import time
-
-import numpy as np
 import pytest
 
 import popcore as pc
-from popcore import FLOAT
-from popcore.compiler.collectives import collective_cost
+from popcore import FLOAT, HALF
+from popcore.compiler.collectives import CollectiveCost, collective_cost
 from popcore.ops import gcl
 from popcore.program import Copy, Sequence
 
 
-def node(system, replicas, elements, method="ring", ipus=1, kind="all_reduce_in_place_cross_replica", **options):
-    """The node of a collective of FLOAT over ``replicas``."""
+def node(system, replicas, elements, method="ring", ipus=1, kind="all_reduce_in_place_cross_replica", dtype=FLOAT, partialsType="half", **arguments):
+    """The node of a collective over ``replicas``."""
     graph, prog = pc.Graph(pc.Device(system, num_ipus=replicas * ipus).target, replication_factor=replicas), Sequence()
-    x = graph.add_variable(FLOAT, (elements,), mapping="linear")
+    x = graph.add_variable(dtype, (elements,), mapping="linear")
     operator = () if "gather" in kind else (gcl.CollectiveOperator.ADD,)
-    getattr(gcl, kind)(graph, x, *operator, prog, options={"method": method}, **options)
+    getattr(gcl, kind)(graph, x, *operator, prog, options={"method": method, "partialsType": partialsType}, **arguments)
     return prog.programs[0]
 
 
@@ -31,10 +28,59 @@ def test_a_published_all_reduce_takes_the_time_it_took():
     assert cost.cycles == pytest.approx(498_363, rel=0.01)
 
 
+@pytest.mark.parametrize(("kilobytes", "cycles", "within"), [(1, 74_752, 0.25), (4, 105_487, 0.15), (16, 92_560, 0.05), (128, 101_218, 0.05)])
+def test_small_all_reduces_take_the_time_they_took(kilobytes, cycles, within):
+    """
+    No constant was read from these: the table in the message of PopLibs commit d3f278d8 (2020), 16 chips, the method that it chose.
+    """
+    small = node("C2", 16, kilobytes * 256, "auto")
+    assert small.method == "meet_in_middle_ring"
+    assert collective_cost(small).cycles == pytest.approx(cycles, rel=within)
+
+
 @pytest.mark.parametrize("method", gcl.ALGORITHMS)
 def test_bytes_on_links_are_the_same_for_all_rings(method):
-    for p, elements in ((2, 1000), (3, 1000), (16, 17)):
-        assert collective_cost(node("POD16", p, elements, method)).bytes_on_links == 2 * (p - 1) * elements * 4
+    """
+    2(p - 1)/p of the data on each replica; and what each bundle carries is all of it, where neighbours of the ring are neighbours.
+    """
+    for system, p, elements in (("POD16", 2, 1000), ("POD16", 3, 1000), ("POD16", 16, 17), ("POD64", 64, 6400)):
+        cost = collective_cost(node(system, p, elements, method))
+        assert cost.bytes_on_links == 2 * (p - 1) * elements * 4
+        if p == 64:
+            assert sum(cost.links.values()) == pytest.approx(cost.bytes_on_links, rel=1e-12)
+
+
+def test_float_partials_are_twice_as_long_on_their_way_to_the_owner():
+    """
+    And not on the way back, which is halves.
+    """
+    half, wide = (
+        collective_cost(node("POD16", 4, 1_000_000, dtype=HALF, partialsType=partials, kind=kind))
+        for partials, kind in (("half", "all_reduce_in_place_cross_replica"), ("float", "all_reduce_in_place_cross_replica"))
+    )
+    assert (half.bytes_on_links, wide.bytes_on_links) == (2 * 3 * 2_000_000, 3 * 6_000_000)
+    assert half.cycles < wide.cycles < 2 * half.cycles
+
+
+def test_four_ways_round_a_torus_take_half_the_time_of_two():
+    """
+    The vendor says of an all-reduce that a torus is twice as fast as a ladder (Cambrian AI 2021).
+    """
+    pair, quad = (collective_cost(node("POD64", 64, 40_000_000, method)) for method in ("bidirectional_ring_pair", "quad_directional_ring"))
+    assert pair.steps == quad.steps
+    assert pair.cycles / quad.cycles == pytest.approx(2, rel=0.1)
+    assert max(pair.links.values()) / max(v for link, v in quad.links.items() if link.kind == "rail") == pytest.approx(2)
+
+
+def test_two_levels_spare_the_gateways():
+    """
+    Across pods only the sums of pods go; a plain ring over all of them takes many times as many steps.
+    """
+    plain, levels = (collective_cost(node("POD256", 256, 1_000_000, method)) for method in ("ring", "two_level"))
+    assert (plain.steps, levels.steps) == (2 * 255, 2 * (63 + 3))
+    assert levels.cycles < plain.cycles / 2
+    small = collective_cost(node("POD64", 64, 64, "two_level"))
+    assert small.steps == 2 * (1 + 31), "of a single pod: along the rungs, then the rails"
 
 
 def test_meeting_in_the_middle_saves_steps_and_two_ways_halve_the_fragments():
@@ -57,7 +103,7 @@ def test_cost_grows_with_the_replicas_and_nothing_costs_nothing():
     steps = [collective_cost(node("POD64", p, 64)).steps for p in (4, 16, 64)]
     assert steps == [6, 30, 126]
     for free in (node("POD64", 1, 64), node("POD64", 64, 0)):
-        assert collective_cost(free) == type(collective_cost(free))(0, 0, 0)
+        assert collective_cost(free) == CollectiveCost(0, 0, 0)
 
 
 def test_replicas_of_several_ipus_send_on_all_of_their_links():
@@ -75,29 +121,39 @@ def test_groups_that_share_links_wait_for_each_other():
     assert far > 2 * near
 
 
-def test_thousands_of_ipus_are_planned_in_seconds():
+@pytest.mark.parametrize(("method", "steps"), [("ring", 8190), ("auto", 2 * (63 + 63))])
+def test_thousands_of_ipus_are_planned(method, steps):
     """
-    4,096 IPUs over 64 pods; nobody computes on them.
+    4,096 IPUs over 64 pods; nobody computes on them, and nothing grows with the square of their number.
     """
-    began = time.perf_counter()
-    cost = collective_cost(node("POD256", 4096, 1_000_000))
-    assert time.perf_counter() - began < 5
-    assert cost.steps == 8190
+    cost = collective_cost(node("POD256", 4096, 1_000_000, method))
+    assert cost.steps == steps
+    assert len(cost.links) < 4 * 4096
+
+
+def copied(to, tiles, elements=100_000):
+    """The profile of a copy from so many tiles of IPU 0 to as many of another."""
+    graph = pc.Graph(pc.Device("M2000", tiles_per_ipu=1000).target)
+    x, y = (graph.create_virtual_graph(first, first + tiles).add_variable(FLOAT, (elements,), mapping="linear", name="x") for first in (0, to * 1000))
+    engine = pc.Engine(graph, Copy(x, y), options={"debug.compute": False})
+    engine.run()
+    return engine.profile()
 
 
 def test_copies_between_ipus_wait_for_the_busiest_link():
     """
     To the partner links are twice as wide as along a rail; bytes are counted.
     """
-    cycles = {}
-    for to in (1, 2, 3):
-        graph = pc.Graph(pc.Device("M2000").target)
-        x, y = (graph.add_variable(FLOAT, (100_000,), name=name, tile=tile) for name, tile in (("x", 0), ("y", to * 1472)))
-        graph.create_host_write("x", x)
-        engine = pc.Engine(graph, Copy(x, y))
-        engine.write_tensor("x", np.zeros(100_000, np.float32))
-        engine.run()
-        profile = engine.profile()
-        assert profile.bytes.ipu_links == 400_000
-        cycles[to] = profile.total_cycles
-    assert cycles[1] < cycles[2] < cycles[3]
+    profiles = [copied(to, 1000) for to in (1, 2, 3)]
+    assert {each.bytes.ipu_links for each in profiles} == {400_000}
+    cycles = [each.total_cycles for each in profiles]
+    assert cycles[0] < cycles[1] < cycles[2]
+
+
+def test_links_and_tiles_work_at_once():
+    """
+    One word takes as long as was measured, row J-HOP-0-2; from a single tile its words last longest.
+    """
+    word = copied(2, 1, 1)
+    assert word.total_cycles == pytest.approx(0.54e-6 * word.target.clock_hz, rel=0.01)
+    assert copied(1, 1).total_cycles == copied(3, 1).total_cycles == pytest.approx(100_000, rel=0.01)

@@ -116,3 +116,20 @@ def test_the_slowest_tile_decides(graph):
     engine = pc.Engine(graph, program.Execute(cs))
     engine.run()
     assert engine.profile().cycles_by_kind["compute"] == 6 * 110 + 6
+
+
+def test_links_add_up_over_executions_and_replicas():
+    """
+    Each replica has the bundles of its own IPUs; collectives use those between them.
+    """
+    graph = pc.Graph(pc.Device("POD16", num_ipus=8, tiles_per_ipu=4), replication_factor=2)
+    x, y = (graph.add_variable(FLOAT, (100,), name=name, tile=tile) for name, tile in (("x", 0), ("y", 5)))
+    prog = program.Sequence(program.Repeat(3, program.Copy(x, y)), program.CrossReplicaCopy(y, y, {0: 1, 1: 0}))
+    engine = pc.Engine(graph, prog)
+    engine.run()
+    profile = engine.profile()
+    found = {(link.kind, link.source, link.target): link.bytes for link in profile.links}
+    assert (found["rung", 0, 1], found["rung", 4, 5]) == (1200, 1200)
+    assert found["rail", 0, 2] == found["rail", 2, 0] == 100, "a quarter of the copy between replicas"
+    assert profile.links[0].busy_seconds == max(link.busy_seconds for link in profile.links)
+    assert "bundles of 8 IPUs used; busiest is" in profile.summary()

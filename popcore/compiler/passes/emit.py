@@ -226,6 +226,7 @@ def _collectives(code: Code, costs: Sequence[CollectiveCost], layout: Layout, me
 
 
 def _collective(node: Collective, cost: CollectiveCost, span_begin: int, span_end: int) -> CollectiveCall:
+    rings, inner = node.rings()
     return CollectiveCall(
         name=node.name,
         kind=node.kind,
@@ -238,7 +239,9 @@ def _collective(node: Collective, cost: CollectiveCost, span_begin: int, span_en
         group_type=node.group.type.value,
         group_size=node.group_size,
         root=node.root,
-        ring=node.ring(),
+        rings=rings,
+        inner=inner,
+        partials=node.partials,
         span_begin=span_begin,
         span_end=span_end,
         steps=cost.steps,

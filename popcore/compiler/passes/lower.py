@@ -22,6 +22,7 @@ from popcore.graph import Graph, Tensor
 from popcore.graph.regions import Regions
 from popcore.program import checks, copies, nodes
 from popcore.program.collectives import Collective
+from popcore.program.parting import ways_of
 from popcore.program.walk import body_of, children, streams_used, walk
 
 OUTLINE = 8  # children a shared Sequence needs before it becomes a subroutine
@@ -87,7 +88,7 @@ class _Lowering(CodeBuilder):
         if self.shadowed:
             self.add(Op.YIELD, self.yield_row(Yield("defined", index=len(self.predicates) - 1, title=where, dtype=tensor.dtype)), name="check")
         if self.graph.replication_factor > 1:
-            self.decisions.append(Decision(len(self.code), where, tensor.dtype))
+            self.decisions.append(Decision(len(self.code), where, tensor.dtype, ways_of(program)))
         return len(self.predicates) - 1, tensor.dtype.nbytes
 
     # Nodes

@@ -10,12 +10,14 @@ from popcore.codelet import Codelet
 from popcore.compiler import cost
 from popcore.compiler.collectives import CollectiveCost, cross_copy_flows
 from popcore.compiler.ir import Code, ComputeStep, Layout, StepPlan
-from popcore.compiler.links import flow_seconds
+from popcore.compiler.links import busiest_seconds, link_loads
 from popcore.executable import Costs, Yield
 from popcore.executable.opcodes import Op
 from popcore.target import Target
+from popcore.topology import LINK_KINDS, Link
 from popcore.types import Array
 
+Loads = tuple[tuple[Link, float], ...]
 COLUMNS = 9  # five kinds of cycles, then exchange, link, host and remote bytes
 
 
@@ -36,9 +38,11 @@ def price(
     number = {c: i for i, c in enumerate(codelets)}
     before, after = np.zeros((len(plans) or 1, COLUMNS), np.int64), np.zeros((len(plans) or 1, COLUMNS), np.int64)
     by_codelet: list[list[tuple[int, int, int]]] = []
+    links: list[list[Loads]] = []  # of each step, of its phases
     for index, (step, plan) in enumerate(zip(code.steps, plans, strict=True)):
-        before[index] = _row(cost.exchange_cost(plan.before, layout, target))
-        after[index] = _row(cost.exchange_cost(plan.after, layout, target))
+        exchanges = [cost.exchange_cost(moves, layout, target) for moves in (plan.before, plan.after)]
+        before[index], after[index] = map(_row, exchanges)
+        links.append([each.links for each in exchanges])
         by_codelet.append([])
         if isinstance(step, ComputeStep):
             parts = []
@@ -47,8 +51,9 @@ def price(
                 parts.append((group.codelet, placed, cycles))
                 by_codelet[-1].append((number[group.codelet], len(placed.tile), int(np.ceil(cycles.sum() * group.codelet.workers))))
             before[index] += _row(cost.compute_cost(parts, target))
-    hosts = [_row(_host_cost(request, target, replicas, collectives)) for request in code.yields]
-    table = _instruction_table(code, before, after, np.array(hosts, np.int64).reshape(-1, COLUMNS), moved, target)
+    served = [_host_cost(request, target, replicas, collectives) for request in code.yields]
+    hosts = np.array([_row(each) for each in served], np.int64).reshape(-1, COLUMNS)
+    table = _instruction_table(code, before, after, hosts, moved, target)
     return Costs(
         cycles=table[:, :5],
         exchange_bytes=table[:, 5],
@@ -59,6 +64,7 @@ def price(
         label=np.repeat(code.label, np.diff(moved)).astype(np.int32),
         head=_heads(code, moved),
         worker_codelet=_worker_rows(code, by_codelet, moved),
+        links=_link_rows(code, links, [each.links for each in served], moved),
     )
 
 
@@ -92,11 +98,12 @@ def _host_cost(request: Yield, target: Target, replicas: int, collectives: Seque
     whole = target.with_ipus(target.num_ipus * replicas)
     if request.kind == "collective":
         made = collectives[request.index]
-        return cost.StepCost(exchange=made.cycles, link_bytes=-(-made.bytes_on_links // replicas))
+        return cost.StepCost(exchange=made.cycles, link_bytes=-(-made.bytes_on_links // replicas), links=tuple(made.links.items()))
     if request.kind == "cross_copy":
-        seconds = sum(flow_seconds(whole, cross_copy_flows(target.num_ipus, request.rows, nbytes)))
+        latency, load = link_loads(whole, cross_copy_flows(target.num_ipus, request.rows, nbytes))
+        seconds = latency + busiest_seconds(whole, load)
         moved = any(sender != receiver for receiver, sender in enumerate(request.rows))
-        return cost.StepCost(exchange=int(np.ceil(seconds * target.clock_hz)), link_bytes=nbytes * moved)
+        return cost.StepCost(exchange=int(np.ceil(seconds * target.clock_hz)), link_bytes=nbytes * moved, links=tuple(load.items()))
     if request.kind in ("equal", "error_if"):
         return cost.barrier_cost(whole)
     return cost.StepCost()
@@ -123,3 +130,15 @@ def _worker_rows(code: Code, by_codelet: Sequence[Sequence[tuple[int, int, int]]
             rows = np.array(by_codelet[step], np.int64)
             parts.append(np.column_stack([np.repeat(at, len(rows)), np.tile(rows, (len(at), 1))]))
     return np.concatenate(parts)
+
+
+def _link_rows(code: Code, of_steps: Sequence[Sequence[Loads]], of_yields: Sequence[Loads], moved: Array) -> Array:
+    """(instruction, kind, source, target, bytes, of the whole system) of every bundle that an instruction uses, int64[k, 6]."""
+    rows: list[tuple[int, ...]] = []
+    for at, (op, operand) in enumerate(code.instructions[:, :2].tolist()):
+        if op == Op.RUN:
+            for phase, links in enumerate(of_steps[operand]):
+                rows += [(int(moved[at]) + phase, LINK_KINDS.index(k), a, b, round(n), 0) for (k, a, b), n in links]
+        elif op == Op.YIELD:
+            rows += [(int(moved[at]), LINK_KINDS.index(k), a, b, round(n), 1) for (k, a, b), n in of_yields[operand]]
+    return np.array(rows, np.int64).reshape(-1, 6)

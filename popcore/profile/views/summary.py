@@ -42,9 +42,18 @@ def summary(profile: Profile) -> str:
         "",
         f"memory: fullest is tile {fullest}, {int(used[fullest]):,} of {target.bytes_per_tile:,} B ({parts})",
         "moved: " + ", ".join(f"{n:,} B {by}" for n, by in _moved(profile)),
+        *_links(profile),
         f"emulator: {profile.wall_seconds * 1e3:,.1f} ms of wall time on this machine",
     ]
     return "\n".join(lines)
+
+
+def _links(profile: Profile) -> tuple[str, ...]:
+    if not profile.links:
+        return ()
+    first = profile.links[0]
+    busy = f"{first.kind} {first.source} -> {first.target}, {first.bytes:,} B in {first.busy_seconds * 1e6:,.1f} us"
+    return (f"links: {len(profile.links)} bundles of {profile.replicas * profile.target.num_ipus} IPUs used; busiest is {busy}",)
 
 
 def _moved(profile: Profile) -> tuple[tuple[int, str], ...]:
