@@ -17,6 +17,8 @@ T = TypeVar("T", bound=float)
 WORKERS = MultiVertex.NUM_WORKERS
 ROW_BITS = 16
 """An entry of a bucket is a word: its row, in blocks and within the part, above so many bits, its column below."""
+COLUMN = (1 << ROW_BITS) - 1
+_WORD = 0xFFFFFFFF
 
 
 def _axpy(v: float, x: Any, out: Any) -> None:
@@ -25,15 +27,37 @@ def _axpy(v: float, x: Any, out: Any) -> None:
         out[j] += v * float(x[j])
 
 
-def _axpy_four(v: Any, at: int, x: Any, columns: Any, out: Any) -> None:
-    """The next four entries of a row at once, each sum in order: a row of ``out`` is loaded and stored once."""
-    v0, v1, v2, v3 = float(v[at]), float(v[at + 1]), float(v[at + 2]), float(v[at + 3])
-    x0 = x[columns[at]]
-    x1 = x[columns[at + 1]]
-    x2 = x[columns[at + 2]]
-    x3 = x[columns[at + 3]]
-    for j in range(len(out)):
-        out[j] = out[j] + v0 * float(x0[j]) + v1 * float(x1[j]) + v2 * float(x2[j]) + v3 * float(x3[j])
+def _row(values: Any, words: Any, skip: int, mask: int, at: int, end: int, x: Any, out: Any) -> None:
+    """out = the sum of values[e] * x[c] for e from ``at`` to ``end``, c the column in ``words[skip + e]``, under a mask: eight columns at a time, whose sums stay in registers."""
+    j = 0
+    while j + 8 <= len(out):
+        t0 = t1 = t2 = t3 = t4 = t5 = t6 = t7 = 0.0
+        for e in range(at, end):
+            v = float(values[e])
+            line = x[words[skip + e] & mask]
+            t0 += v * float(line[j])
+            t1 += v * float(line[j + 1])
+            t2 += v * float(line[j + 2])
+            t3 += v * float(line[j + 3])
+            t4 += v * float(line[j + 4])
+            t5 += v * float(line[j + 5])
+            t6 += v * float(line[j + 6])
+            t7 += v * float(line[j + 7])
+        out[j] = t0
+        out[j + 1] = t1
+        out[j + 2] = t2
+        out[j + 3] = t3
+        out[j + 4] = t4
+        out[j + 5] = t5
+        out[j + 6] = t6
+        out[j + 7] = t7
+        j += 8
+    while j < len(out):
+        total = 0.0
+        for e in range(at, end):
+            total += float(values[e]) * float(x[words[skip + e] & mask, j])
+        out[j] = total
+        j += 1
 
 
 def _dot(a: Any, b: Any) -> float:
@@ -63,26 +87,27 @@ class SparseElements(MultiVertex, Generic[T]):
     y: Output[Matrix[FLOAT]]
 
     def compute(self, worker: int) -> None:
-        starts, columns, values, x, y = self.starts, self.columns, self.values, self.x, self.y
-        for r in range(worker, len(y), WORKERS):
-            out = y[r]
-            at = starts[r]
-            end = starts[r + 1]
-            if len(out) == 1:
-                total = 0.0
-                while at < end:
-                    total += float(values[at]) * float(x[columns[at], 0])
-                    at += 1
-                out[0] = total
-            else:
-                for j in range(len(out)):
-                    out[j] = 0.0
-                while at + 4 <= end:
-                    _axpy_four(values, at, x, columns, out)
-                    at += 4
-                while at < end:
-                    _axpy(float(values[at]), x[columns[at]], out)
-                    at += 1
+        for r in range(worker, len(self.y), WORKERS):
+            _row(self.values, self.columns, 0, _WORD, self.starts[r], self.starts[r + 1], self.x, self.y[r])
+
+
+class SparseElementsVector(MultiVertex, Generic[T]):
+    """The same where x and y have one column."""
+
+    starts: Input[Vector[UNSIGNED_INT]]
+    columns: Input[Vector[UNSIGNED_INT]]
+    values: Input[Vector[T]]
+    x: Input[Vector[T]]
+    y: Output[Vector[FLOAT]]
+
+    def compute(self, worker: int) -> None:
+        columns, values, x = self.columns, self.values, self.x
+        share = (len(self.y) + WORKERS - 1) // WORKERS
+        for r in range(worker * share, min(len(self.y), (worker + 1) * share)):
+            total = 0.0
+            for e in range(self.starts[r], self.starts[r + 1]):
+                total += float(values[e]) * float(x[columns[e]])
+            self.y[r] = total
 
 
 class SparseBlocks(MultiVertex, Generic[T]):
@@ -112,12 +137,25 @@ class SparseBlocks(MultiVertex, Generic[T]):
                         _axpy(float(self.values[first + k * right]), x[line + k], out)
 
 
+def _put_rows(entries: Any, values: Any, x: Any, y: Any) -> None:
+    """y = s @ x for a bucket of elements, sorted by row; rows of y without any are left alone."""
+    count = entries[0]
+    at = 0
+    while at < count:
+        row = entries[1 + at] >> ROW_BITS
+        end = at + 1
+        while end < count and entries[1 + end] >> ROW_BITS == row:
+            end += 1
+        _row(values, entries, 1, COLUMN, at, end, x, y[row])
+        at = end
+
+
 def _add_bucket(entries: Any, values: Any, side: int, transposed: int, x: Any, y: Any) -> None:
     """y += s @ x, or y += s.T @ x, for the entries of a bucket; ``entries[0]`` says how many there are."""
     for e in range(entries[0]):
         word = entries[1 + e]
         row = word >> ROW_BITS
-        column = word & ((1 << ROW_BITS) - 1)
+        column = word & COLUMN
         first = e * side * side
         for i in range(side):
             for k in range(side):
@@ -144,7 +182,10 @@ class SparseBucket(MultiVertex, Generic[T]):
                 out = self.y[r]
                 for j in range(len(out)):
                     out[j] = 0.0
-            _add_bucket(self.entries, self.values, self.side, self.transposed, self.x, self.y)
+            if self.side == 1 and self.transposed == 0:
+                _put_rows(self.entries, self.values, self.x, self.y)
+            else:
+                _add_bucket(self.entries, self.values, self.side, self.transposed, self.x, self.y)
 
 
 class SparseBucketGradW(MultiVertex, Generic[T]):
@@ -162,7 +203,7 @@ class SparseBucketGradW(MultiVertex, Generic[T]):
             for e in range(self.entries[0]):
                 word = self.entries[1 + e]
                 row = (word >> ROW_BITS) * side
-                column = (word & ((1 << ROW_BITS) - 1)) * side
+                column = (word & COLUMN) * side
                 for i in range(side):
                     for k in range(side):
                         self.dw[(e * side + i) * side + k] = _dot(dy[row + i], x[column + k])
@@ -189,7 +230,7 @@ class SparseBucketSlice(MultiVertex, Generic[T]):
             for e in range(self.entries[0]):
                 word = self.entries[1 + e]
                 row = self.first + (word >> ROW_BITS) * side
-                column = (word & ((1 << ROW_BITS) - 1)) * side
+                column = (word & COLUMN) * side
                 for i in range(len(indices)):
                     if row <= indices[i] and indices[i] < row + side:
                         for k in range(side):
@@ -213,7 +254,7 @@ class SparseBucketUpdateAdd(MultiVertex, Generic[T]):
             for e in range(self.entries[0]):
                 word = self.entries[1 + e]
                 row = self.first + (word >> ROW_BITS) * side
-                column = (word & ((1 << ROW_BITS) - 1)) * side
+                column = (word & COLUMN) * side
                 for i in range(len(indices)):
                     if row <= indices[i] and indices[i] < row + side:
                         for k in range(side):
@@ -221,5 +262,5 @@ class SparseBucketUpdateAdd(MultiVertex, Generic[T]):
                             self.values[at] = float(self.values[at]) + self.scale * float(self.slices[i, column + k])
 
 
-for _each in (SparseElements, SparseBlocks, SparseBucket, SparseBucketGradW, SparseBucketSlice, SparseBucketUpdateAdd):
+for _each in (SparseElements, SparseElementsVector, SparseBlocks, SparseBucket, SparseBucketGradW, SparseBucketSlice, SparseBucketUpdateAdd):
     _each.__name__ = f"popsparse::{_each.__name__}"  # a name that no class of the user has

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from popcore.codelets.mat_mul import MatMulSumParts
-from popcore.codelets.sparse import ROW_BITS, SparseBucket, SparseBucketGradW, SparseBucketSlice, SparseBucketUpdateAdd
+from popcore.codelets.sparse import COLUMN, ROW_BITS, SparseBucket, SparseBucketGradW, SparseBucketSlice, SparseBucketUpdateAdd
 from popcore.errors import GraphError, ShapeError
 from popcore.graph import Graph, Tensor
 from popcore.ops.poplin.finish import finish
@@ -96,7 +96,7 @@ def empty_out(plan: Plan, meta_info: Array, nz_values: Array, what: str) -> Bloc
     bucket, place = np.nonzero(np.arange(plan.capacity)[None] < meta[:, :1])
     word = meta[bucket, 1 + place]
     rows = (word >> ROW_BITS) + (plan.m_cuts // h)[bucket // plan.k_parts]
-    columns = (word & ((1 << ROW_BITS) - 1)) + (plan.k_cuts // w)[bucket % plan.k_parts]
+    columns = (word & COLUMN) + (plan.k_cuts // w)[bucket % plan.k_parts]
     order = np.lexsort((columns, rows))
     return Blocks((plan.sizes.m, plan.sizes.k), plan.sides, rows[order], columns[order], values[bucket, place][order])
 

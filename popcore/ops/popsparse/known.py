@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from popcore.codelets.sparse import SparseBlocks, SparseElements
+from popcore.codelets.sparse import SparseBlocks, SparseElements, SparseElementsVector
 from popcore.graph import Graph, Tensor
 from popcore.graph.regions import coalesce, expand
 from popcore.graph.tensor import from_regions
@@ -143,7 +143,10 @@ def multiply(graph: Graph, layout: Layout, values: Tensor, x: Tensor, prog: Sequ
     fields["y"] = sums.matrix(i, j, q)
     step = graph.add_compute_set(f"{name}/multiply")
     each = product_cycles(graph.target, x.dtype, p.sides, result.heights[i], layout.count[bucket], parts.widths[j])
-    codelet = SparseElements if p.sides == (1, 1) else SparseBlocks
+    codelet: Any = SparseElements if p.sides == (1, 1) else SparseBlocks
+    if p.sides == (1, 1) and n == 1:
+        codelet = SparseElementsVector
+        fields |= {name_of: (t, begin, height) for name_of, (t, begin, height, _) in (("x", fields["x"]), ("y", fields["y"]))}
     graph.add_vertices(step, dense.typed(codelet, x.dtype), fields, p.tile(i, q, j), -(-each // graph.target.num_worker_contexts))
     prog.add(Execute(step))
     return sums.finished(prog)

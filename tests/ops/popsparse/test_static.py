@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import popcore as pc
 from popcore import errors, program
-from popcore.ops import popsparse
+from popcore.ops import poplin, popops, popsparse
 from popcore.ops.popsparse import static_
 from popcore.types import FLOAT, HALF, INT
 from tests.ops.popops.runs import mapped, new_graph, run
@@ -108,6 +108,30 @@ def test_a_stencil_moves_halos_only():
     engine = pc.Engine(graph, prog, device=device)
     engine.run()
     assert engine.profile().bytes.exchange <= 64 * 2 * 8
+
+
+def test_a_graph_convolution():
+    """
+    Two layers, relu(A (X W)), over a graph in which a few nodes have most of the neighbours, some none: as NumPy has it.
+    """
+    rng = np.random.default_rng(0)
+    nodes, features = 150, (9, 16, 5)
+    adjacency = rng.random((nodes, nodes)) < 0.6 / (1 + np.arange(nodes))[:, None]
+    dense = adjacency / np.maximum(adjacency.sum(axis=1, keepdims=True), 1)
+    matrix = as_format(dense, adjacency, 1, "csr")
+    graph, prog = new_graph(12), program.Sequence()
+    params = PARAMS.create_for_sparse_dense(1, nodes, nodes, 16)
+    a = static_.create_sparse_dense_mat_mul_lhs(graph, FLOAT, params, matrix)
+    x = graph.add_variable(FLOAT, (nodes, features[0]), "linear")
+    writes = {x: rng.standard_normal(x.shape).astype(np.float32)}
+    writes[a.nz_values] = static_.Partitioner(params, FLOAT, graph.target).create_sparsity_data_impl(matrix).nz_values
+    hidden, wanted = x, writes[x].astype(np.float64)
+    for size in zip(features[:-1], features[1:], strict=True):
+        w = graph.add_variable(FLOAT, size, "linear")
+        writes[w] = rng.standard_normal(size).astype(np.float32)
+        hidden = popops.relu(graph, static_.sparse_dense_mat_mul(graph, a, poplin.mat_mul(graph, hidden, w, prog), prog), prog)
+        wanted = np.maximum(dense @ (wanted @ writes[w]), 0)
+    np.testing.assert_allclose(run(graph, prog, writes, {"out": hidden})["out"], wanted, rtol=1e-4, atol=1e-5)
 
 
 def test_mistakes():
