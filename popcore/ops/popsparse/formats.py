@@ -7,7 +7,7 @@ next to each other in row-major order, in all three formats.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -20,39 +20,25 @@ Sides: TypeAlias = tuple[int, int]
 
 
 @dataclass(eq=False)
-class COOMatrix:
+class _Stored:
+    num_rows: int
+    num_columns: int
+    nz_values: Any
+    column_indices: Any
+    row_indices: Any
+    block_dimensions: Sequence[int] = (1, 1)
+
+
+class COOMatrix(_Stored):
     """Row and column of each non-zero element or block, in any order."""
 
-    num_rows: int
-    num_columns: int
-    nz_values: Any
-    column_indices: Any
-    row_indices: Any
-    block_dimensions: Sequence[int] = field(default=(1, 1))
 
-
-@dataclass(eq=False)
-class CSRMatrix:
+class CSRMatrix(_Stored):
     """Column of each non-zero element or block, rows one after the other; ``row_indices``: where the values of each row begin, and where the last one ends."""
 
-    num_rows: int
-    num_columns: int
-    nz_values: Any
-    column_indices: Any
-    row_indices: Any
-    block_dimensions: Sequence[int] = field(default=(1, 1))
 
-
-@dataclass(eq=False)
-class CSCMatrix:
+class CSCMatrix(_Stored):
     """Row of each non-zero element or block, columns one after the other; ``column_indices``: where the values of each column begin, and where the last one ends."""
-
-    num_rows: int
-    num_columns: int
-    nz_values: Any
-    column_indices: Any
-    row_indices: Any
-    block_dimensions: Sequence[int] = field(default=(1, 1))
 
 
 Matrix: TypeAlias = COOMatrix | CSRMatrix | CSCMatrix

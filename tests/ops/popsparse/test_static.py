@@ -1,5 +1,7 @@
 """Sparse products of a known pattern: both engines, against NumPy's dense products. Numbers are whole, so that sums are exact."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -126,7 +128,7 @@ def test_a_graph_convolution():
     writes = {x: rng.standard_normal(x.shape).astype(np.float32)}
     writes[a.nz_values] = static_.Partitioner(params, FLOAT, graph.target).create_sparsity_data_impl(matrix).nz_values
     hidden, wanted = x, writes[x].astype(np.float64)
-    for size in zip(features[:-1], features[1:], strict=True):
+    for size in itertools.pairwise(features):
         w = graph.add_variable(FLOAT, size, "linear")
         writes[w] = rng.standard_normal(size).astype(np.float32)
         hidden = popops.relu(graph, static_.sparse_dense_mat_mul(graph, a, poplin.mat_mul(graph, hidden, w, prog), prog), prog)
