@@ -1,6 +1,7 @@
 """popsparse::dynamic: products with a sparse matrix whose pattern may change from run to run.
 
-The device has room for so many non-zero values; the host sends meta-information and values, both made by ``Partitioner``, whenever it likes. Options:
+The device has room for so many non-zero values; the host sends meta-information and values, both made by ``Partitioner``, whenever it likes. A bucket that is
+too full is refused, with the amounts; PopLibs would pass the rest on from tile to tile, at a cost in each product. Options:
 ``availableMemoryProportion`` (0.6), ``metaInfoBucketOversizeProportion`` (0.3: room in a bucket beyond an even share; that for the spread of a
 random pattern comes on top), ``partialsType`` ("float"), ``doGradAPass``, ``doGradWPass``, ``sharedBuckets`` (one set of buckets serves all passes). A
 ``cache`` is taken for PopLibs' sake: plans are remembered anyway.

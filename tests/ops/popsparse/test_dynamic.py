@@ -122,12 +122,12 @@ def test_a_partitioner_gives_back_what_it_got(seed, side, fmt):
     assert data.meta_info.size == len(starts[0]) * len(starts[1]) * partitioner.get_meta_info_bucket_elements()
 
 
-@pytest.mark.parametrize("ratio", [0.1, 0.002])
-def test_random_patterns_fit_into_buckets(ratio):
+@pytest.mark.parametrize(("ratio", "batch"), [(0.1, 64), (0.002, 1)])
+def test_random_patterns_fit_into_buckets(ratio, batch):
     """
     As many values as planned for, anywhere: none of a thousand buckets is too full, of large and of small ones.
     """
-    params = dynamic.MatMulParams.create_with_nz_ratio(kind(1), ratio, 1, 1024, 1024, 64)
+    params = dynamic.MatMulParams.create_with_nz_ratio(kind(1), ratio, 1, 1024, 1024, batch)
     partitioner = dynamic.Partitioner(params, FLOAT, pc.Device("M2000", num_ipus=1).target)
     for seed in range(5):
         at = np.sort(np.random.default_rng(seed).choice(1024 * 1024, params.num_non_zero_values, replace=False))
