@@ -16,7 +16,7 @@ Written by `python docs/make_ops.py` from the code; edit that instead. Names are
 order. How exact each operation is: `docs/numerics.md`.
 """
 
-MODULES = ("popops", "poplin", "popnn", "poputil")
+MODULES = ("popops", "poplin", "popnn", "poprand", "popsparse", "poputil")
 
 # The functions of PopLibs that public programs use most, in order.
 MOST_USED = [
@@ -135,12 +135,13 @@ def found(name: str) -> str:
     """Where the function of PopLibs is here; "" if it is not."""
     module, *inner, function = name.split("::")
     for room in (module, *MODULES):
+        path = ".".join([room, *(inner if room == module else [])])
         try:
-            place = importlib.import_module(".".join(["popcore.ops", room, *(inner if room == module else [])]))
+            place = importlib.import_module(f"popcore.ops.{path}")
         except ModuleNotFoundError:
             continue
         if hasattr(place, snake(function)):
-            return f"`{room}.{snake(function)}`"
+            return f"`{path}.{snake(function)}`"
     return ""
 
 

@@ -47,6 +47,8 @@ class Graph(Storage, HostEnds):
     Attributes:
         variables, compute_sets, functions: Lists, each entry's ``id`` its index.
         host_reads, host_writes, streams, remotes: By handle.
+        replica_indices: Tensors of 32-bit elements that hold the replica's number when an engine loads.
+        machine_state: What tiles keep that no program declares, by name: made by the operations that need it.
     """
 
     def __init__(self, target: Target | Device, replication_factor: int = 1) -> None:
@@ -65,6 +67,7 @@ class Graph(Storage, HostEnds):
         self.compute_sets: list[ComputeSet] = []
         self.functions: list[Function] = []
         self.replica_indices: list[Tensor] = []
+        self.machine_state: dict[str, Tensor] = {}
         self.codelets = Codelets()
         self._hidden: dict[Any, Variable] = {}
         self._num_tiles = self.target.num_tiles

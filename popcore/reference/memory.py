@@ -6,7 +6,7 @@ import numpy as np
 
 from popcore.graph import Graph, Tensor
 from popcore.graph.regions import Regions
-from popcore.types import Array, ElementType
+from popcore.types import UNSIGNED_INT, Array, ElementType, as_element_type
 
 
 class Memory:
@@ -19,7 +19,7 @@ class Memory:
     def __init__(self, graph: Graph, replicas: int) -> None:
         self.replicas = replicas
         self._initial = [(v.id, v.dtype, v.numel, v.initial, v.has_initial) for v in graph.variables]
-        self._numbered = [t.variable.id for t in graph.replica_indices if t.variable is not None]
+        self._numbered = [t.regions() for t in graph.replica_indices]
         self.arrays: dict[int, Array] = {}
         self.load()
 
@@ -31,8 +31,8 @@ class Memory:
                 given = slice(None) if has_initial is None else has_initial
                 array[:, given] = initial[given]
             self.arrays[number] = array
-        for number in self._numbered:
-            self.arrays[number][:, 0] = np.arange(self.replicas)
+        for regions in self._numbered:
+            self.write(regions, as_element_type(UNSIGNED_INT), np.repeat(np.arange(self.replicas, dtype=np.uint32)[:, None], regions.numel, axis=1))
 
     def read(self, regions: Regions, dtype: ElementType) -> Array:
         """A copy of the elements in ``regions``, ``[replicas, elements]``, seen as ``dtype``."""

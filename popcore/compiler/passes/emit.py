@@ -20,7 +20,7 @@ from popcore.compiler.shadow import PLANES, make_shadow
 from popcore.executable import CollectiveCall, Executable, Handle, MemoryMap, Shadow, Yield, no_shadow
 from popcore.executable.opcodes import Batch, Op, PhaseFlag
 from popcore.graph import Graph, Tensor
-from popcore.graph.regions import Regions, coalesce
+from popcore.graph.regions import PLACE, SHIFT, Regions, coalesce
 from popcore.program.collectives import Collective
 from popcore.types import Array
 
@@ -208,8 +208,9 @@ def _initial_image(graph: Graph, layout: Layout, memory: MemoryPlan) -> tuple[Ar
 def _replica_words(graph: Graph, layout: Layout, memory: MemoryPlan) -> Array:
     """Arena bytes of the words that hold a replica's number, of those in use."""
     used = set(layout.slab_variable.tolist())
-    ids = [t.variable.id for t in graph.replica_indices if t.variable is not None and t.variable.id in used]
-    return element_addresses(np.array([(v, 0) for v in ids], np.int64).reshape(-1, 2), layout, memory)
+    ids = [t.regions().element_ids() for t in graph.replica_indices if t.variable is not None and t.variable.id in used]
+    elements = np.concatenate([np.zeros(0, np.int64), *ids])
+    return element_addresses(np.stack((elements >> SHIFT, elements & PLACE), axis=1), layout, memory)
 
 
 def _spans(node: Collective, layout: Layout, memory: MemoryPlan) -> Array:
