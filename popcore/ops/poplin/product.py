@@ -8,11 +8,12 @@ import numpy as np
 
 from popcore.codelets.mat_mul import MatMulAddBlock, MatMulAddParts, MatMulBlock, MatMulSumParts, MatMulZero
 from popcore.graph import Graph, Tensor
-from popcore.ops.poplin.blocks import SUM_SHARE, Blocks
+from popcore.ops.poplin.blocks import SUM_SHARE, Blocks, single
 from popcore.ops.poplin.cost import product_cycles
 from popcore.ops.poplin.finish import finish
 from popcore.ops.poplin.params import Sizes
 from popcore.ops.poplin.plan import Plan, plan
+from popcore.ops.poplin.problem import Problem
 from popcore.program import Execute, Sequence
 from popcore.types import FLOAT, Array, DTypeLike, ElementType, as_element_type
 
@@ -21,36 +22,36 @@ class Product:
     """A plan with the blocks and tiles that follow from it."""
 
     def __init__(self, graph: Graph, sizes: Sizes, dtype: ElementType, sums: bool, proportion: float) -> None:
-        self.graph, self.dtype = graph, dtype
-        self.plan: Plan = plan(graph.target, sizes.groups, sizes.m, sizes.k, sizes.n, dtype, sums, proportion)
-        p = self.plan
-        self.a = Blocks(p.groups, p.m_cuts, p.k_cuts)
-        self.b = Blocks(p.groups, p.k_cuts, p.n_cuts)
-        self.c = Blocks(p.groups, p.m_cuts, p.n_cuts)
+        self.graph, self.dtype, self.sizes = graph, dtype, sizes
+        self.plan: Plan = plan(graph.target, Problem(sizes.groups, sizes.m, sizes.k, sizes.n, dtype), sums, proportion)
+        p, groups = self.plan, single(sizes.groups)
+        self.a = Blocks((groups, p.batch_cuts, p.k_cuts))
+        self.b = Blocks((groups, p.k_cuts, p.n_cuts))
+        self.c = Blocks((groups, p.batch_cuts, p.n_cuts))
 
     @property
     def a_tiles(self) -> Array:
         """int64[groups, m parts, k blocks, n parts]: the tiles that use each block of the left operand."""
-        g, i, q, j = np.ogrid[: self.plan.groups, : self.plan.m_parts, : self.a.widths.size, : self.plan.n_parts]
+        g, i, q, j = np.ogrid[: self.sizes.groups, : self.plan.batch_parts, : self.a.widths[2].size, : self.plan.n_parts]
         return self.plan.tile(g, i, j, q // self.plan.serial)
 
     @property
     def b_tiles(self) -> Array:
         """int64[groups, k blocks, n parts, m parts]"""
-        g, q, j, i = np.ogrid[: self.plan.groups, : self.b.heights.size, : self.plan.n_parts, : self.plan.m_parts]
+        g, q, j, i = np.ogrid[: self.sizes.groups, : self.b.widths[1].size, : self.plan.n_parts, : self.plan.batch_parts]
         return self.plan.tile(g, i, j, q // self.plan.serial)
 
     @property
     def c_tiles(self) -> Array:
         """int64[groups, m parts, n parts, k parts]"""
-        g, i, j, part = np.ogrid[: self.plan.groups, : self.plan.m_parts, : self.plan.n_parts, : self.plan.k_parts]
+        g, i, j, part = np.ogrid[: self.sizes.groups, : self.plan.batch_parts, : self.plan.n_parts, : self.plan.k_parts]
         return self.plan.tile(g, i, j, part)
 
     def put(self, a: Tensor, b: Tensor, out: Tensor, prog: Sequence, name: str) -> None:
         """out = a @ b, all of rank 3."""
         if not out.num_elements:
             return
-        if not self.plan.k:
+        if not self.sizes.k:
             finish(self.graph, typed(MatMulZero, out.dtype), None, 0, self.c.view(out), prog, f"{name}/zero")
             return
         there = self.c.view(out)
@@ -63,7 +64,7 @@ class Product:
 
     def add(self, a: Tensor, b: Tensor, out: Tensor, k: Any, prog: Sequence, name: str) -> None:
         """out += k * (a @ b), all of rank 3; ``k`` is a number or a scalar tensor."""
-        if not out.num_elements or not self.plan.k:
+        if not out.num_elements or not self.sizes.k:
             return
         parts = self._partials(a, b, prog, name)
         codelet = typed(MatMulAddParts, out.dtype, k.dtype if isinstance(k, Tensor) else as_element_type("float"))
@@ -85,13 +86,13 @@ class Product:
         p, target = self.plan, self.graph.target
         left = self.a.arranged(self.graph, a, self.a_tiles, prog, f"{name}/lhs")
         right = self.b.arranged(self.graph, b, self.b_tiles, prog, f"{name}/rhs")
-        part, g, i, j = (x.reshape(-1) for x in np.indices((p.k_parts, p.groups, p.m_parts, p.n_parts)))
+        part, g, i, j = (x.reshape(-1) for x in np.indices((p.k_parts, self.sizes.groups, p.batch_parts, p.n_parts)))
         tiles = p.tile(g, i, j, part)
-        rows, columns = self.c.heights[i], self.c.widths[j]
+        rows, columns = self.c.widths[1][i], self.c.widths[2][j]
         start = self.c.start[g, i, j] + part * self.c.numel
         for s in range(p.serial):
             block = part * p.serial + s
-            depth = self.a.widths[block]
+            depth = self.a.widths[2][block]
             step = self.graph.add_compute_set(f"{name}/multiply" + (f" {s}" if p.serial > 1 else ""))
             codelet = typed(MatMulAddBlock if s else MatMulBlock, self.dtype)
             connections = {
