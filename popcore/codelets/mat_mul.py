@@ -18,59 +18,61 @@ T = TypeVar("T", bound=float)
 K = TypeVar("K", bound=float)
 
 
-def _one_row(a: Any, b: Any, out: Any, i: int) -> None:
-    """out += a[i] @ b"""
-    depth = len(b)
+def zero(c: Any) -> None:
+    """Of a matrix: every element."""
+    for i in range(len(c)):
+        row = c[i]
+        for j in range(len(row)):
+            row[j] = 0.0
+
+
+def one_row(a: Any, hop: int, b: Any, first: int, depth: int, out: Any) -> None:
+    """out += a[0], a[hop], ... @ b[first : first + depth]"""
     k = 0
     while k + 4 <= depth:
-        x0 = float(a[i, k])
-        x1 = float(a[i, k + 1])
-        x2 = float(a[i, k + 2])
-        x3 = float(a[i, k + 3])
-        b0 = b[k]
-        b1 = b[k + 1]
-        b2 = b[k + 2]
-        b3 = b[k + 3]
+        x0 = float(a[k * hop])
+        x1 = float(a[(k + 1) * hop])
+        x2 = float(a[(k + 2) * hop])
+        x3 = float(a[(k + 3) * hop])
+        b0 = b[first + k]
+        b1 = b[first + k + 1]
+        b2 = b[first + k + 2]
+        b3 = b[first + k + 3]
         for j in range(len(out)):
             out[j] = out[j] + x0 * float(b0[j]) + x1 * float(b1[j]) + x2 * float(b2[j]) + x3 * float(b3[j])
         k += 4
     while k < depth:
-        x = float(a[i, k])
-        row = b[k]
+        x = float(a[k * hop])
+        row = b[first + k]
         for j in range(len(out)):
             out[j] += x * float(row[j])
         k += 1
 
 
-def _four_rows(a: Any, b: Any, c: Any, i: int) -> None:
-    """c[i : i + 4] += a[i : i + 4] @ b"""
-    o0 = c[i]
-    o1 = c[i + 1]
-    o2 = c[i + 2]
-    o3 = c[i + 3]
-    depth = len(b)
+def four_rows(a0: Any, a1: Any, a2: Any, a3: Any, hop: int, b: Any, first: int, depth: int, o0: Any, o1: Any, o2: Any, o3: Any) -> None:
+    """``one_row`` for four of them."""
     k = 0
     while k + 4 <= depth:
-        x00 = float(a[i, k])
-        x01 = float(a[i, k + 1])
-        x02 = float(a[i, k + 2])
-        x03 = float(a[i, k + 3])
-        x10 = float(a[i + 1, k])
-        x11 = float(a[i + 1, k + 1])
-        x12 = float(a[i + 1, k + 2])
-        x13 = float(a[i + 1, k + 3])
-        x20 = float(a[i + 2, k])
-        x21 = float(a[i + 2, k + 1])
-        x22 = float(a[i + 2, k + 2])
-        x23 = float(a[i + 2, k + 3])
-        x30 = float(a[i + 3, k])
-        x31 = float(a[i + 3, k + 1])
-        x32 = float(a[i + 3, k + 2])
-        x33 = float(a[i + 3, k + 3])
-        b0 = b[k]
-        b1 = b[k + 1]
-        b2 = b[k + 2]
-        b3 = b[k + 3]
+        x00 = float(a0[k * hop])
+        x01 = float(a0[(k + 1) * hop])
+        x02 = float(a0[(k + 2) * hop])
+        x03 = float(a0[(k + 3) * hop])
+        x10 = float(a1[k * hop])
+        x11 = float(a1[(k + 1) * hop])
+        x12 = float(a1[(k + 2) * hop])
+        x13 = float(a1[(k + 3) * hop])
+        x20 = float(a2[k * hop])
+        x21 = float(a2[(k + 1) * hop])
+        x22 = float(a2[(k + 2) * hop])
+        x23 = float(a2[(k + 3) * hop])
+        x30 = float(a3[k * hop])
+        x31 = float(a3[(k + 1) * hop])
+        x32 = float(a3[(k + 2) * hop])
+        x33 = float(a3[(k + 3) * hop])
+        b0 = b[first + k]
+        b1 = b[first + k + 1]
+        b2 = b[first + k + 2]
+        b3 = b[first + k + 3]
         for j in range(len(o0)):
             y0 = float(b0[j])
             y1 = float(b1[j])
@@ -82,11 +84,11 @@ def _four_rows(a: Any, b: Any, c: Any, i: int) -> None:
             o3[j] = o3[j] + x30 * y0 + x31 * y1 + x32 * y2 + x33 * y3
         k += 4
     while k < depth:
-        x0 = float(a[i, k])
-        x1 = float(a[i + 1, k])
-        x2 = float(a[i + 2, k])
-        x3 = float(a[i + 3, k])
-        row = b[k]
+        x0 = float(a0[k * hop])
+        x1 = float(a1[k * hop])
+        x2 = float(a2[k * hop])
+        x3 = float(a3[k * hop])
+        row = b[first + k]
         for j in range(len(o0)):
             y = float(row[j])
             o0[j] = o0[j] + x0 * y
@@ -101,10 +103,10 @@ def _add_product(a: Any, b: Any, c: Any) -> None:
     rows = len(c)
     i = 0
     while i + 4 <= rows:
-        _four_rows(a, b, c, i)
+        four_rows(a[i], a[i + 1], a[i + 2], a[i + 3], 1, b, 0, len(b), c[i], c[i + 1], c[i + 2], c[i + 3])
         i += 4
     while i < rows:
-        _one_row(a, b, c[i], i)
+        one_row(a[i], 1, b, 0, len(b), c[i])
         i += 1
 
 
@@ -117,12 +119,8 @@ class MatMulBlock(MultiVertex, Generic[T]):
 
     def compute(self, worker: int) -> None:
         if worker == 0:
-            c = self.c
-            for i in range(len(c)):
-                row = c[i]
-                for j in range(len(row)):
-                    row[j] = 0.0
-            _add_product(self.a, self.b, c)
+            zero(self.c)
+            _add_product(self.a, self.b, self.c)
 
 
 class MatMulAddBlock(MultiVertex, Generic[T]):

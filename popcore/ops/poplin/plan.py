@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 
@@ -139,8 +138,28 @@ def cuts(length: int, parts: int, grain: int) -> Array:
     return np.minimum(np.arange(parts + 1, dtype=np.int64) * grains // max(parts, 1) * grain, length)
 
 
-@lru_cache(maxsize=1024)
-def plan(target: Target, problem: Problem, sums: bool, proportion: float) -> Plan:
+class PlanningCache:
+    """Plans that were made, by what they are for. Products and convolutions share one; so may several graphs."""
+
+    def __init__(self) -> None:
+        self._plans: dict[tuple[Target, Problem, bool, float], Plan] = {}
+
+    def __len__(self) -> int:
+        return len(self._plans)
+
+    def plan(self, target: Target, problem: Problem, sums: bool, proportion: float) -> Plan:
+        """The plan of a problem; see ``new_plan``."""
+        key = target, problem, sums, proportion
+        if key not in self._plans:
+            self._plans[key] = new_plan(*key)
+        return self._plans[key]
+
+
+SHARED = PlanningCache()
+"""What is used where no other is given."""
+
+
+def new_plan(target: Target, problem: Problem, sums: bool, proportion: float) -> Plan:
     """The plan of a problem.
 
     Args:
@@ -197,7 +216,9 @@ def _counts(limit: int, most: int, coarser: float) -> Array:
     return np.array(kept, np.int64)
 
 
-def _costs(target: Target, problem: Problem, sums: bool, memory: int, choices: Array, grains: tuple[int, int]) -> tuple[Array, Array, Array, Array, Array, Array]:
+def _costs(
+    target: Target, problem: Problem, sums: bool, memory: int, choices: Array, grains: tuple[int, int]
+) -> tuple[Array, Array, Array, Array, Array, Array]:
     """Of each choice: cycles, those of exchange, products and sums; temporary bytes; serial steps."""
     rank, k, n = problem.rank, problem.k, problem.n
     group_parts, batch_parts, k_parts, n_parts = choices[:, 0], choices[:, 1], choices[:, -1], choices[:, 2 + rank]

@@ -24,7 +24,8 @@ class Window:
     def reach(self, out: Array, kernel: Array) -> Array:
         """How many input elements ``out`` neighbouring outputs take of ``kernel`` neighbouring kernel elements, at most."""
         span = (out - 1) * self.stride + (kernel - 1) * self.kernel_dilation
-        return np.minimum(span // self.input_dilation + 1, self.input)
+        made: Array = np.minimum(span // self.input_dilation + 1, self.input)
+        return made
 
 
 @dataclass(frozen=True)

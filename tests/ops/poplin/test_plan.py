@@ -12,7 +12,7 @@ from popcore import program
 from popcore.ops import poplin
 from popcore.ops.poplin.blocks import Blocks
 from popcore.ops.poplin.cost import product_cycles
-from popcore.ops.poplin.plan import cuts, plan
+from popcore.ops.poplin.plan import cuts, new_plan
 from popcore.ops.poplin.problem import Problem
 from popcore.types import FLOAT, HALF
 
@@ -27,8 +27,8 @@ def target(tiles=1472):
 @settings(deadline=None)
 def test_a_plan_covers_the_product_and_no_tile_has_two_parts_of_a_group(groups, m, k, n, dtype, sums, tiles, proportion):
     problem = Problem(groups, m, k, n, dtype)
-    made = plan(target(tiles), problem, sums, proportion)
-    assert made == plan.__wrapped__(target(tiles), problem, sums, proportion)
+    made = new_plan(target(tiles), problem, sums, proportion)
+    assert made == new_plan(target(tiles), problem, sums, proportion)
     for c, length in ((made.batch_cuts, m), (made.k_cuts, k), (made.n_cuts, n)):
         assert c[0] == 0
         assert c[-1] == length
@@ -112,7 +112,7 @@ def test_planned_cycles_are_those_of_the_compiled_program(dtype):
     engine.write_tensor("b", np.zeros(b.shape, dtype.numpy))
     engine.run()
     found = engine.profile().cycles_by_kind
-    planned = plan(graph.target, Problem(1, 96, 128, 64, dtype), dtype is HALF, 0.6)
+    planned = new_plan(graph.target, Problem(1, 96, 128, 64, dtype), dtype is HALF, 0.6)
     assert sum(found.values()) == pytest.approx(planned.cycles, rel=0.2)
 
 

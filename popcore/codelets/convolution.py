@@ -1,0 +1,104 @@
+"""Convolutions of blocks: products of rows of the input with rows of the weights, as a work list says (``popcore.ops.poplin.conv_work``).
+
+Each sum is in FLOAT, over the pieces of work in their order and over depth within a piece.
+"""
+
+# mypy: disable-error-code="assignment"
+# A store converts to the element type of its field, whatever a type variable stands for.
+
+from __future__ import annotations
+
+from typing import Any, Generic, TypeVar
+
+from popcore.codelet import InOut, Input, Matrix, MultiVertex, Output, Vector
+from popcore.codelets.mat_mul import four_rows, one_row, zero
+from popcore.types import FLOAT, INT
+
+T = TypeVar("T", bound=float)
+
+_FIELDS = 8
+
+
+def _add_pieces(data: Any, weights: Any, work: Any, out: Any) -> None:
+    """Add the products of all pieces of work."""
+    for e in range(0, len(work), _FIELDS):
+        to = work[e]
+        at = work[e + 1]
+        first = work[e + 2]
+        rows = work[e + 3]
+        depth = work[e + 4]
+        out_step = work[e + 5]
+        data_step = work[e + 6]
+        hop = work[e + 7]
+        while rows >= 4:
+            four_rows(
+                data[at:],
+                data[at + data_step :],
+                data[at + 2 * data_step :],
+                data[at + 3 * data_step :],
+                hop,
+                weights,
+                first,
+                depth,
+                out[to],
+                out[to + out_step],
+                out[to + 2 * out_step],
+                out[to + 3 * out_step],
+            )
+            to += 4 * out_step
+            at += 4 * data_step
+            rows -= 4
+        while rows > 0:
+            one_row(data[at:], hop, weights, first, depth, out[to])
+            to += out_step
+            at += data_step
+            rows -= 1
+
+
+class ConvBlock(MultiVertex, Generic[T]):
+    """The rows of ``out``. The product unit of a tile is one for all its workers: worker 0 stands for it."""
+
+    data: Input[Vector[T]]
+    weights: Input[Matrix[T]]
+    work: Input[Vector[INT]]
+    out: Output[Matrix[FLOAT]]
+
+    def compute(self, worker: int) -> None:
+        if worker == 0:
+            zero(self.out)
+            _add_pieces(self.data, self.weights, self.work, self.out)
+
+
+class ConvAddBlock(MultiVertex, Generic[T]):
+    """The same, added to what is in ``out``."""
+
+    data: Input[Vector[T]]
+    weights: Input[Matrix[T]]
+    work: Input[Vector[INT]]
+    out: InOut[Matrix[FLOAT]]
+
+    def compute(self, worker: int) -> None:
+        if worker == 0:
+            _add_pieces(self.data, self.weights, self.work, self.out)
+
+
+class ConvChannelwiseBlock(MultiVertex, Generic[T]):
+    """The rows of ``out`` where each channel is by itself: products element by element, summed over depth, which goes along the kernel."""
+
+    data: Input[Vector[T]]
+    weights: Input[Matrix[T]]
+    work: Input[Vector[INT]]
+    out: Output[Matrix[FLOAT]]
+
+    def compute(self, worker: int) -> None:
+        if worker == 0:
+            work, data = self.work, self.data
+            zero(self.out)
+            for e in range(0, len(work), _FIELDS):
+                for r in range(work[e + 3]):
+                    row = self.out[work[e] + r * work[e + 5]]
+                    for d in range(work[e + 4]):
+                        weight = self.weights[work[e + 2] + d]
+                        there = data[work[e + 1] + r * work[e + 6] + d * work[e + 7] :]
+                        for j in range(len(row)):
+                            row[j] = row[j] + float(there[j]) * float(weight[j])
