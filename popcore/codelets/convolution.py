@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import Any, Generic, TypeVar
 
 from popcore.codelet import InOut, Input, Matrix, MultiVertex, Output, Vector
-from popcore.codelets.mat_mul import four_rows, one_row, zero
-from popcore.types import FLOAT, INT
+from popcore.codelets.mat_mul import four_float_rows, four_rows, one_row, zero
+from popcore.types import FLOAT, HALF, INT
 
 T = TypeVar("T", bound=float)
 
@@ -55,11 +55,74 @@ def _add_pieces(data: Any, weights: Any, work: Any, out: Any) -> None:
             rows -= 1
 
 
-class ConvBlock(MultiVertex, Generic[T]):
+def _add_float_pieces(data: Any, weights: Any, work: Any, out: Any) -> None:
+    """Add the products of all pieces of work, of FLOAT."""
+    for e in range(0, len(work), _FIELDS):
+        to = work[e]
+        at = work[e + 1]
+        first = work[e + 2]
+        rows = work[e + 3]
+        depth = work[e + 4]
+        out_step = work[e + 5]
+        data_step = work[e + 6]
+        hop = work[e + 7]
+        while rows >= 4:
+            four_float_rows(
+                data[at:],
+                data[at + data_step :],
+                data[at + 2 * data_step :],
+                data[at + 3 * data_step :],
+                hop,
+                weights,
+                first,
+                depth,
+                out[to],
+                out[to + out_step],
+                out[to + 2 * out_step],
+                out[to + 3 * out_step],
+            )
+            to += 4 * out_step
+            at += 4 * data_step
+            rows -= 4
+        while rows > 0:
+            one_row(data[at:], hop, weights, first, depth, out[to])
+            to += out_step
+            at += data_step
+            rows -= 1
+
+
+class ConvBlock(MultiVertex):
     """The rows of ``out``. The product unit of a tile is one for all its workers: worker 0 stands for it."""
 
-    data: Input[Vector[T]]
-    weights: Input[Matrix[T]]
+    data: Input[Vector[FLOAT]]
+    weights: Input[Matrix[FLOAT]]
+    work: Input[Vector[INT]]
+    out: Output[Matrix[FLOAT]]
+
+    def compute(self, worker: int) -> None:
+        if worker == 0:
+            zero(self.out)
+            _add_float_pieces(self.data, self.weights, self.work, self.out)
+
+
+class ConvAddBlock(MultiVertex):
+    """The same, added to what is in ``out``."""
+
+    data: Input[Vector[FLOAT]]
+    weights: Input[Matrix[FLOAT]]
+    work: Input[Vector[INT]]
+    out: InOut[Matrix[FLOAT]]
+
+    def compute(self, worker: int) -> None:
+        if worker == 0:
+            _add_float_pieces(self.data, self.weights, self.work, self.out)
+
+
+class ConvHalfBlock(MultiVertex):
+    """``ConvBlock`` of HALF."""
+
+    data: Input[Vector[HALF]]
+    weights: Input[Matrix[HALF]]
     work: Input[Vector[INT]]
     out: Output[Matrix[FLOAT]]
 
@@ -69,11 +132,11 @@ class ConvBlock(MultiVertex, Generic[T]):
             _add_pieces(self.data, self.weights, self.work, self.out)
 
 
-class ConvAddBlock(MultiVertex, Generic[T]):
-    """The same, added to what is in ``out``."""
+class ConvAddHalfBlock(MultiVertex):
+    """``ConvAddBlock`` of HALF."""
 
-    data: Input[Vector[T]]
-    weights: Input[Matrix[T]]
+    data: Input[Vector[HALF]]
+    weights: Input[Matrix[HALF]]
     work: Input[Vector[INT]]
     out: InOut[Matrix[FLOAT]]
 

@@ -8,7 +8,7 @@ from itertools import pairwise, product
 
 import numpy as np
 
-from popcore.codelets.convolution import ConvAddBlock, ConvBlock, ConvChannelwiseBlock
+from popcore.codelets.convolution import ConvAddBlock, ConvAddHalfBlock, ConvBlock, ConvChannelwiseBlock, ConvHalfBlock
 from popcore.graph import Graph, Tensor
 from popcore.graph.regions import coalesce
 from popcore.graph.tensor import from_regions
@@ -21,6 +21,9 @@ from popcore.ops.poplin.planned import Planned, typed
 from popcore.ops.poplin.problem import Problem, Window
 from popcore.program import Copy, Execute, Sequence
 from popcore.types import INT, Array, ElementType
+
+_CODELETS = {"float": (ConvBlock, ConvAddBlock), "half": (ConvHalfBlock, ConvAddHalfBlock)}
+"""By element type: of the first serial step, and of those that follow."""
 
 
 class Convolution(Planned):
@@ -46,10 +49,7 @@ class Convolution(Planned):
         self.out = Blocks((single(groups), cuts.batch_cuts, *cuts.field_cuts, cuts.n_cuts))
         gaps = int(self.data.widths[-1].max(initial=0)) >= LONG
         self.axes = [
-            [
-                [axis(p, d, self.tables[d], slice(*o), slice(*e), gaps) for e in pairwise(kernel)]
-                for o in pairwise(field)
-            ]
+            [[axis(p, d, self.tables[d], slice(*o), slice(*e), gaps) for e in pairwise(kernel)] for o in pairwise(field)]
             for d, (field, kernel) in enumerate(zip(cuts.field_cuts, cuts.kernel_cuts, strict=True))
         ]
 
@@ -165,7 +165,7 @@ class Convolution(Planned):
             q = j if self.channelwise else block
             depth = self.weights.widths[-2][block]
             step = self.graph.add_compute_set(f"{name}/multiply" + (f" {s}" if p.serial > 1 else ""))
-            codelet = ConvChannelwiseBlock if self.channelwise else ConvAddBlock if s else ConvBlock
+            codelet = typed(ConvChannelwiseBlock, p.problem.dtype) if self.channelwise else _CODELETS[p.problem.dtype.kind][min(s, 1)]
             at = begin[g, q, i * kernels + kernel]
             connections = {
                 "data": (slabs, at[..., 0], at[..., 1]),
@@ -174,7 +174,7 @@ class Convolution(Planned):
                 "out": (out, start, rows, columns),
             }
             each = work_cycles(target, p.problem, rows, tuple(elements), depth, columns)
-            self.graph.add_vertices(step, typed(codelet, p.problem.dtype), connections, tiles, -(-each // target.num_worker_contexts))
+            self.graph.add_vertices(step, codelet, connections, tiles, -(-each // target.num_worker_contexts))
             prog.add(Execute(step))
 
     def _part_axes(self, i: int, kernel: int) -> tuple[int, int, list[Axis]]:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from popcore.codelets.mat_mul import MatMulAddBlock, MatMulBlock
+from popcore.codelets.mat_mul import MatMulAddBlock, MatMulAddHalfBlock, MatMulBlock, MatMulHalfBlock
 from popcore.graph import Graph, Tensor
 from popcore.ops.poplin.blocks import Blocks, single
 from popcore.ops.poplin.cost import product_cycles
 from popcore.ops.poplin.params import Sizes
 from popcore.ops.poplin.plan import SHARED, PlanningCache
-from popcore.ops.poplin.planned import Planned, typed
+from popcore.ops.poplin.planned import Planned
 from popcore.ops.poplin.problem import Problem
 from popcore.program import Execute, Sequence
 from popcore.types import Array, ElementType
+
+_CODELETS = {"float": (MatMulBlock, MatMulAddBlock), "half": (MatMulHalfBlock, MatMulAddHalfBlock)}
+"""By element type: of the first serial step, and of those that follow."""
 
 
 class Product(Planned):
@@ -52,7 +55,7 @@ class Product(Planned):
             block = part * p.serial + s
             depth = self.a.widths[2][block]
             step = self.graph.add_compute_set(f"{name}/multiply" + (f" {s}" if p.serial > 1 else ""))
-            codelet = typed(MatMulAddBlock if s else MatMulBlock, self.dtype)
+            codelet = _CODELETS[self.dtype.kind][min(s, 1)]
             connections = {
                 "a": (left, self.a.start[g, i, block], rows, depth),
                 "b": (right, self.b.start[g, block, j], depth, columns),
