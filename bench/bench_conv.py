@@ -58,7 +58,15 @@ def main() -> None:
     dtype, smoke = sys.argv[2], sys.argv[3] == "1"
     pads = InputTransform(padding_lower=(padding, padding), padding_upper=(padding, padding))
     params = ConvParams(
-        dtype, BATCH, (field, field), (kernel, kernel), inputs // groups, outputs // groups, groups, pads, output_transform=OutputTransform(stride=(stride, stride))
+        dtype,
+        BATCH,
+        (field, field),
+        (kernel, kernel),
+        inputs // groups,
+        outputs // groups,
+        groups,
+        pads,
+        output_transform=OutputTransform(stride=(stride, stride)),
     )
     began = time.perf_counter()
     graph, device, programs, tensors = _programs(params, 8 if smoke else 1472)

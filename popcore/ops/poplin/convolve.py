@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise, product
 
 import numpy as np
@@ -26,21 +27,37 @@ _CODELETS = {"float": (ConvBlock, ConvAddBlock), "half": (ConvHalfBlock, ConvAdd
 """By element type: of the first serial step, and of those that follow."""
 
 
+@dataclass(frozen=True)
+class Vertices:
+    """int64[vertices] each: of the vertices of a compute set, which part of the problem is theirs."""
+
+    g: Array
+    i: Array  # row part
+    j: Array  # n part
+    kernel: Array  # kernel part
+    part: Array  # k part
+    tiles: Array
+    rows: Array  # of their block of the result,
+    columns: Array
+    start: Array  # and where it begins
+    elements: tuple[Array, ...]  # kernel elements, dimension by dimension
+
+
 class Convolution(Planned):
     """Tensors: the input ``[groups, batch, *field, channels]``, weights ``[groups, *kernel, k, n]``, the result ``[groups, batch, *field, n]``.
 
-    Where every group has one channel in and one out they are channels of one group instead, each by itself (depthwise).
+    Where every group has one channel in and one out they are channels of one group instead, each by itself (depthwise, pooling).
     """
 
-    def __init__(self, graph: Graph, params: ConvParams, sums: bool, proportion: float, cache: PlanningCache | None) -> None:
+    def __init__(self, graph: Graph, params: ConvParams, sums: bool, proportion: float, cache: PlanningCache | None = None, whole_kernel: bool = False) -> None:
         self.graph = graph
         self.params = p = params if params.rank else replace(params, input_field_shape=(1,), kernel_shape=(1,))
-        self.channelwise = p.num_conv_groups > 1 and p.input_channels_per_conv_group == p.output_channels_per_conv_group == 1
+        self.channelwise = p.input_channels_per_conv_group == p.output_channels_per_conv_group == 1
         self.tables = [p.input_indices(d) for d in range(p.rank)]
         groups, k, n = p.num_conv_groups, p.input_channels_per_conv_group, p.output_channels_per_conv_group
         if self.channelwise:
             groups, k, n = 1, 1, groups
-        problem = Problem(groups, p.batch_size, k, n, p.types[0], tuple(_window(p, d) for d in range(p.rank)), self.channelwise)
+        problem = Problem(groups, p.batch_size, k, n, p.types[0], tuple(_window(p, d) for d in range(p.rank)), self.channelwise, whole_kernel)
         self.plan = (SHARED if cache is None else cache).plan(graph.target, problem, sums, proportion)
         cuts = self.plan
         channels = cuts.n_cuts if self.channelwise else cuts.k_cuts
@@ -137,7 +154,7 @@ class Convolution(Planned):
             return p.tile(g, i, q, share)
         return p.tile(g, i, share % p.n_parts, share // p.n_parts * p.k_parts + q // p.serial)
 
-    def _arranged(self, data: Tensor, prog: Sequence, name: str) -> Tensor:
+    def arranged(self, data: Tensor, prog: Sequence, name: str) -> Tensor:
         """A vector of the input in order of its blocks: a view if that will do, else a copy."""
         view = self.data.view(data)
         if self.data.is_direct(view):
@@ -146,35 +163,41 @@ class Convolution(Planned):
         prog.add(Copy(data, shaped, name=name))
         return flat
 
+    @cached_property
+    def vertices(self) -> Vertices:
+        """Of a compute set."""
+        p = self.plan
+        kernels, groups = math.prod(p.kernel_parts), p.problem.groups
+        kernel, part, g, i, j = (x.reshape(-1) for x in np.indices((kernels, p.k_parts, groups, p.row_parts, p.n_parts)))
+        sum_part = kernel * p.k_parts + part
+        blocks = (groups, math.prod(self.out.size.shape[1:-1]), p.n_parts)
+        columns = self.out.widths[-1][j]
+        rows = self.out.size.reshape(blocks)[g, i, j] // np.maximum(columns, 1)
+        start = self.out.start.reshape(blocks)[g, i, j] + sum_part * self.out.numel
+        elements = [w[x] for w, x in zip(self.weights.widths[1:-2], np.unravel_index(kernel, p.kernel_parts), strict=True)]
+        return Vertices(g, i, j, kernel, part, p.tile(g, i, j, sum_part), rows, columns, start, tuple(elements))
+
     def multiply(self, a: Tensor, b: Tensor, out: Tensor, prog: Sequence, name: str) -> None:
-        p, target = self.plan, self.graph.target
-        slabs, begin = self._slabs(self._arranged(a, prog, f"{name}/input"))
+        p, v, target = self.plan, self.vertices, self.graph.target
+        slabs, begin = self.slabs(self.arranged(a, prog, f"{name}/input"))
         weights = self.weights.arranged(self.graph, b, self.weight_tiles, prog, f"{name}/weights")
         kernels = math.prod(p.kernel_parts)
-        kernel, part, g, i, j = (x.reshape(-1) for x in np.indices((kernels, p.k_parts, p.problem.groups, p.row_parts, p.n_parts)))
-        sum_part = kernel * p.k_parts + part
-        tiles = p.tile(g, i, j, sum_part)
-        blocks = (math.prod(self.out.size.shape[1:-1]), p.n_parts)
-        rows = (self.out.size.reshape(p.problem.groups, *blocks)[g, i, j]) // np.maximum(self.out.widths[-1][j], 1)
-        start = self.out.start.reshape(p.problem.groups, *blocks)[g, i, j] + sum_part * self.out.numel
-        elements = [w[x] for w, x in zip(self.weights.widths[1:-2], np.unravel_index(kernel, p.kernel_parts), strict=True)]
         first = self.weights.start.reshape(p.problem.groups, kernels, -1, p.n_parts)
-        columns = self.weights.widths[-1][j]
         for s in range(p.serial):
-            block = part * p.serial + s
-            q = j if self.channelwise else block
+            block = v.part * p.serial + s
             depth = self.weights.widths[-2][block]
             step = self.graph.add_compute_set(f"{name}/multiply" + (f" {s}" if p.serial > 1 else ""))
             codelet = typed(ConvChannelwiseBlock, p.problem.dtype) if self.channelwise else _CODELETS[p.problem.dtype.kind][min(s, 1)]
-            at = begin[g, q, i * kernels + kernel]
+            q = v.j if self.channelwise else block
+            at = begin[v.g, q, v.i * kernels + v.kernel]
             connections = {
                 "data": (slabs, at[..., 0], at[..., 1]),
-                "weights": (weights, first[g, kernel, block, j], np.prod(elements, axis=0) * depth, columns),
-                "work": self._work(i, kernel, self.data.widths[-1][q], tiles),
-                "out": (out, start, rows, columns),
+                "weights": (weights, first[v.g, v.kernel, block, v.j], np.prod(v.elements, axis=0) * depth, v.columns),
+                "work": self.work(self.data.widths[-1][q]),
+                "out": (out, v.start, v.rows, v.columns),
             }
-            each = work_cycles(target, p.problem, rows, tuple(elements), depth, columns)
-            self.graph.add_vertices(step, codelet, connections, tiles, -(-each // target.num_worker_contexts))
+            each = work_cycles(target, p.problem, v.rows, v.elements, depth, v.columns)
+            self.graph.add_vertices(step, codelet, connections, v.tiles, -(-each // target.num_worker_contexts))
             prog.add(Execute(step))
 
     def _part_axes(self, i: int, kernel: int) -> tuple[int, int, list[Axis]]:
@@ -185,7 +208,7 @@ class Convolution(Planned):
         first, end = p.batch_cuts[batch : batch + 2].tolist()
         return first, end - first, [axes[f][e] for axes, f, e in zip(self.axes, field, parts, strict=True)]
 
-    def _slabs(self, flat: Tensor) -> tuple[Tensor, Array]:
+    def slabs(self, flat: Tensor) -> tuple[Tensor, Array]:
         """What the vertices read of the input, one after the other.
 
         Returns: a vector; int64[groups, channel blocks, row parts * kernel parts, 2]: where in it each part of each block begins, and its length.
@@ -213,9 +236,9 @@ class Convolution(Planned):
         made = from_regions(flat._variables(), flat.dtype, (int(ends.max(initial=0)),), coalesce(regions.ids, regions.length), flat)
         return made, np.stack([ends - sizes, sizes], axis=-1)
 
-    def _work(self, i: Array, kernel: Array, channels: Array, tiles: Array) -> tuple[Tensor, Array, Array]:
+    def work(self, channels: Array) -> tuple[Tensor, Array, Array]:
         """A constant of the work lists that each tile needs, on that tile; and where in it that of each vertex begins, and its length."""
-        parts = np.stack([i, kernel, channels], axis=1)
+        parts = np.stack([self.vertices.i, self.vertices.kernel, channels], axis=1)
         distinct, of = np.unique(parts, axis=0, return_inverse=True)
         lists: dict[tuple[object, ...], int] = {}
         kept: list[Array] = []
@@ -228,7 +251,7 @@ class Convolution(Planned):
                 kept.append(work_list(batch, axes, width, self.channelwise).reshape(-1))
             kind[number] = lists[key]
         kinds = kind[of.reshape(-1)]
-        needed, of_vertex = np.unique(tiles.astype(np.int64) * len(kept) + kinds, return_inverse=True)
+        needed, of_vertex = np.unique(self.vertices.tiles.astype(np.int64) * len(kept) + kinds, return_inverse=True)
         sizes = np.array([x.size for x in kept])[needed % len(kept)]
         begins = np.cumsum(sizes) - sizes
         constant = self.graph.add_constant(INT, (int(sizes.sum()),), np.concatenate([kept[k] for k in (needed % len(kept)).tolist()]), name="work")

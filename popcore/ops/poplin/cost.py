@@ -27,6 +27,11 @@ CHANNELWISE_SUPERVISOR = 61 + 14 + 26 + 32 + 24 + 45
 CHANNELWISE_OUTPUT = 7 + 5 + 3  # a worker's cycles for each output of four channels,
 CHANNELWISE_ELEMENT = 2  # and for each kernel element of it
 CHANNELWISE_WIDTH = 4
+# Pooling: PopLibs' estimator of its vertices. A worker's cycles to begin, for each kernel element, and of each vector of each result there.
+POOL_SUPERVISOR = 13 + 45
+POOL_WORKER = 62
+POOL_ITEM = 23 + 1 + 13
+POOL_VECTOR = (3, 5)  # forward, of a gradient that compares
 
 
 def pass_shape(target: Target, dtype: ElementType) -> tuple[int, int]:
@@ -46,9 +51,10 @@ def work_cycles(target: Target, problem: Problem, rows: Array, kernel: tuple[Arr
     """Cycles of a tile for its part of ``problem``: so many rows, kernel elements of each dimension, k and columns."""
     if not problem.windows:
         return product_cycles(target, problem.dtype, rows, depth, columns)
+    rows = -(-np.asarray(rows) // problem.apart)
     elements = np.prod(np.broadcast_arrays(*kernel), axis=0)
     if problem.channelwise:
-        each = -(-np.asarray(rows) // target.num_worker_contexts)
+        each = -(-rows // target.num_worker_contexts)
         worker = each * -(-np.asarray(columns) // CHANNELWISE_WIDTH) * (CHANNELWISE_OUTPUT + CHANNELWISE_ELEMENT * elements)
         made: Array = CHANNELWISE_SUPERVISOR + target.num_worker_contexts * worker
         return made
@@ -59,6 +65,17 @@ def work_cycles(target: Target, problem: Problem, rows: Array, kernel: tuple[Arr
     long = KERNEL_SUPERVISOR + (elements // np.maximum(kernel[-1], 1)) * KERNEL_ROW + outer * KERNEL_ELEMENT + passes * each_pass
     chosen: Array = np.where(elements > 1, long, product_cycles(target, problem.dtype, rows, depth, columns))
     return chosen
+
+
+def pool_cycles(target: Target, problem: Problem, rows: Array, kernel: tuple[Array, ...], columns: Array, compares: bool) -> Array:
+    """Cycles of a tile for pooling: so many results of so many channels, from so many kernel elements of each dimension."""
+    each = -(-np.asarray(rows) // target.num_worker_contexts)
+    met = -(-each // problem.apart)
+    vectors = -(-np.asarray(columns) // target.get_vector_width(problem.dtype))
+    elements = np.prod(np.broadcast_arrays(*kernel), axis=0)
+    worker = POOL_WORKER + (each + elements * met * POOL_VECTOR[compares]) * vectors + elements * POOL_ITEM
+    made: Array = POOL_SUPERVISOR + target.num_worker_contexts * worker
+    return made
 
 
 def _passes(target: Target, dtype: ElementType, depth: Array, columns: Array) -> Array:

@@ -169,6 +169,8 @@ def new_plan(target: Target, problem: Problem, sums: bool, proportion: float) ->
     k_grain, n_grain = (1, pass_shape(target, problem.dtype)[1]) if problem.channelwise else pass_shape(target, problem.dtype)
     groups, batch, *rest = problem.lengths
     field, n, kernel, k = rest[: problem.rank], rest[problem.rank], rest[problem.rank + 1 : -1], rest[-1]
+    if problem.whole_kernel:
+        kernel = [1] * problem.rank
     limits = [max(1, x) for x in (groups, batch, *field, -(-n // n_grain), *kernel, -(-k // k_grain))]
     choices = _choices(limits, 1 if problem.empty else target.num_tiles)
     allowed = int(proportion * target.bytes_per_tile)

@@ -43,6 +43,7 @@ class Problem:
     dtype: ElementType
     windows: tuple[Window, ...] = ()
     channelwise: bool = False
+    whole_kernel: bool = False  # the kernel is not to be split: partial results cannot be summed
 
     @property
     def rank(self) -> int:
@@ -52,6 +53,11 @@ class Problem:
     def lengths(self) -> tuple[int, ...]:
         """Of the dimensions in the order in which a plan's parts are: groups, batch, fields, n, kernels, k."""
         return (self.groups, self.batch, *(w.out for w in self.windows), self.n, *(w.kernel for w in self.windows), self.k)
+
+    @property
+    def apart(self) -> int:
+        """Of so many results one meets a given kernel element, where the input is dilated."""
+        return math.prod(w.input_dilation // math.gcd(w.input_dilation, w.stride) for w in self.windows)
 
     @property
     def empty(self) -> bool:
