@@ -1,5 +1,6 @@
 """Linear algebra: products of matrices and convolutions, planned over tiles. After PopLibs' poplin, in snake_case."""
 
+from popcore.ops.poplin import fc
 from popcore.ops.poplin.conv_params import (
     ConvParams,
     InputTransform,
@@ -45,10 +46,12 @@ from popcore.ops.poplin.mat_mul import (
     mat_mul_with_output,
 )
 from popcore.ops.poplin.plan import PlanningCache
+from popcore.ops.poplin.preplan import MatMulParams, preplan
 
 __all__ = [
     "ConvParams",
     "InputTransform",
+    "MatMulParams",
     "OutputTransform",
     "PlanCosts",
     "PlanningCache",
@@ -68,6 +71,7 @@ __all__ = [
     "create_mat_mul_input_rhs",
     "create_mat_mul_output",
     "create_weights",
+    "fc",
     "get_bwd_flops",
     "get_dilated_size",
     "get_fwd_flops",
@@ -82,6 +86,7 @@ __all__ = [
     "mat_mul_grouped_with_output",
     "mat_mul_report_plan",
     "mat_mul_with_output",
+    "preplan",
     "report_plan_estimated_costs",
     "report_plan_info",
     "report_weight_update_plan_info",

@@ -52,12 +52,9 @@ class Convolution(Planned):
     def __init__(self, graph: Graph, params: ConvParams, sums: bool, proportion: float, cache: PlanningCache | None = None, whole_kernel: bool = False) -> None:
         self.graph = graph
         self.params = p = params if params.rank else replace(params, input_field_shape=(1,), kernel_shape=(1,))
-        self.channelwise = p.input_channels_per_conv_group == p.output_channels_per_conv_group == 1
         self.tables = [p.input_indices(d) for d in range(p.rank)]
-        groups, k, n = p.num_conv_groups, p.input_channels_per_conv_group, p.output_channels_per_conv_group
-        if self.channelwise:
-            groups, k, n = 1, 1, groups
-        problem = Problem(groups, p.batch_size, k, n, p.types[0], tuple(_window(p, d) for d in range(p.rank)), self.channelwise, whole_kernel)
+        problem = problem_of(p, whole_kernel)
+        groups, self.channelwise = problem.groups, problem.channelwise
         self.plan = (SHARED if cache is None else cache).plan(graph.target, problem, sums, proportion)
         cuts = self.plan
         channels = cuts.n_cuts if self.channelwise else cuts.k_cuts
@@ -265,10 +262,15 @@ class Convolution(Planned):
         return apart.dim_shuffle([1, 0, *range(3, apart.rank), 2])
 
 
-def _window(p: ConvParams, d: int) -> Window:
-    return Window(
-        p.output_size(d), p.kernel_shape[d], p.input_field_shape[d], p.output_transform.stride[d], p.kernel_transform.dilation[d], p.input_transform.dilation[d]
-    )
+def problem_of(params: ConvParams, whole_kernel: bool = False) -> Problem:
+    """What the planner is asked for a convolution."""
+    groups, k, n = params.num_conv_groups, params.input_channels_per_conv_group, params.output_channels_per_conv_group
+    channelwise = k == n == 1
+    if channelwise:
+        groups, n = 1, groups
+    step, move, spread = params.output_transform.stride, params.kernel_transform.dilation, params.input_transform.dilation
+    windows = tuple(Window(params.output_size(d), params.kernel_shape[d], params.input_field_shape[d], step[d], move[d], spread[d]) for d in range(params.rank))
+    return Problem(groups, params.batch_size, k, n, params.types[0], windows, channelwise, whole_kernel)
 
 
 def _owners(cuts: Array) -> Array:

@@ -27,7 +27,9 @@ from popcore.ops.poplin.planned import typed
 from popcore.ops.popops import common
 from popcore.ops.popops.expr import Cast, Const, Expr, Max, PlaceHolder
 from popcore.ops.poputil import map_tensor_linearly
-from popcore.types import FLOAT, DTypeLike, ElementType
+from popcore.types import FLOAT, DTypeLike, ElementType, as_element_type
+
+_SUM = as_element_type("float")
 
 
 class PoolingType(enum.Enum):
@@ -151,7 +153,7 @@ def pool_input_gradient(
     gradient = pooled_gradient
     if params.pooling_type is not PoolingType.MAX:
         if params.pooling_type is PoolingType.AVG:
-            gradient, backward = _scaled(graph, gradient, windows, FLOAT, prog, call), get_gradient_params(_of_type(windows, FLOAT))
+            gradient, backward = _scaled(graph, gradient, windows, _SUM, prog, call), get_gradient_params(_of_type(windows, _SUM))
         made = _Pooling(graph, backward)
         return _rounded(graph, made.sums(PoolSum, {"data": gradient}, {}, prog, call).reshape(windows.input_shape), dtype, prog, call)
     _checked(call, params, options, activations=activations, pooled=pooled)
