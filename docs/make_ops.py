@@ -6,6 +6,7 @@ import importlib
 import inspect
 import re
 from pathlib import Path
+from types import ModuleType
 
 from popcore.ops.popops.operations import KIND_LETTERS, ROWS
 
@@ -144,6 +145,18 @@ def found(name: str) -> str:
     return ""
 
 
+def described(title: str, place: ModuleType, names: list[str]) -> list[str]:
+    """A table of the first sentences of what has one."""
+    parts = ["", f"## {title}", "", "| name | what it is |", "|---|---|"]
+    for name in names:
+        thing = getattr(place, name)
+        text = inspect.getdoc(thing) if callable(thing) or inspect.ismodule(thing) else None
+        if text:
+            sentence = " ".join(text.split("\n\n")[0].split()).replace("``", "`").replace("|", "\\|")
+            parts.append(f"| `{name}` | {sentence} |")
+    return parts
+
+
 def render() -> str:
     """The page as one string."""
     popops = importlib.import_module("popcore.ops.popops")
@@ -161,14 +174,13 @@ def render() -> str:
     for op, row in ROWS.items():
         types = ", ".join(KINDS[k] for k in row.kinds) + (f" of {row.bits} bits" if row.bits else "")
         parts.append(f"| `{op.value}` | {types} | {(getattr(popops, op.value).__doc__ or '').splitlines()[0]} |")
-    parts += ["", "## The rest of popops", "", "| name | what it is |", "|---|---|"]
     forms = {op.value + suffix for op in ROWS for suffix in ("", "_in_place", "_with_output")}
-    for name in sorted(set(popops.__all__) - forms):
-        thing = getattr(popops, name)
-        text = inspect.getdoc(thing) if callable(thing) or inspect.ismodule(thing) else None
-        if text:
-            sentence = " ".join(text.split("\n\n")[0].split()).replace("``", "`").replace("|", "\\|")
-            parts.append(f"| `{name}` | {sentence} |")
+    parts += described("The rest of popops", popops, sorted(set(popops.__all__) - forms))
+    poplin, pooling = importlib.import_module("popcore.ops.poplin"), importlib.import_module("popcore.ops.popnn.pooling")
+    parts += described("poplin", poplin, sorted(poplin.__all__))
+    parts += described(
+        "popnn.pooling", pooling, sorted(n for n, x in vars(pooling).items() if getattr(x, "__module__", "") == pooling.__name__ and n[0] != "_")
+    )
     return "\n".join(parts) + "\n"
 
 

@@ -258,17 +258,17 @@ def _unreached(params: ConvParams, d: int) -> int:
 
 
 def get_fwd_flops(params: ConvParams) -> int:
-    """Multiplications and additions; those with padding are not counted."""
+    """Multiplications and additions of the convolution; those with padding are not counted."""
     used = math.prod(int((params.input_indices(d) >= 0).sum()) for d in range(params.rank))
     channels = params.num_conv_groups * params.input_channels_per_conv_group * params.output_channels_per_conv_group
     return 2 * params.batch_size * channels * used
 
 
 def get_bwd_flops(params: ConvParams) -> int:
-    """Those of the gradient of the input: as many."""
+    """Multiplications and additions of the gradient of the input; those with padding are not counted."""
     return get_fwd_flops(get_gradient_params(params))
 
 
 def get_wu_flops(params: ConvParams) -> int:
-    """Those of the gradient of the weights: as many."""
+    """Multiplications and additions of the gradient of the weights; those with padding are not counted."""
     return get_fwd_flops(get_weight_update_params(params))

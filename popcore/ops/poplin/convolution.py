@@ -44,7 +44,7 @@ def create_input(graph: Graph, params: ConvParams, name: str = "", options: Opti
 
 
 def create_weights(graph: Graph, params: ConvParams, name: str = "", options: Options = None, cache: Cache = None) -> Tensor:
-    """Weights for ``convolution``, likewise.
+    """Weights for ``convolution``, laid out and spread as ``create_input`` does activations.
 
     Raises: OptionError
     """
@@ -53,7 +53,7 @@ def create_weights(graph: Graph, params: ConvParams, name: str = "", options: Op
 
 
 def create_conv_output(graph: Graph, params: ConvParams, name: str = "", options: Options = None, cache: Cache = None) -> Tensor:
-    """A result for ``convolution_with_output``, likewise.
+    """A result for ``convolution_with_output``, laid out and spread as ``convolution`` does its own.
 
     Raises: OptionError
     """
@@ -114,7 +114,7 @@ def convolution_with_output(
     options: Options = None,
     cache: Cache = None,
 ) -> None:
-    """The same into ``out``, which stays where it is mapped."""
+    """``convolution`` into ``out``, which stays where it is mapped."""
     call = name or "convolution_with_output"
     made, operands = _checked(graph, activations, weights, params, transpose_and_flip_weights, options, call, cache)
     _check(call, "out", out, params.output_shape, params.types[1])
@@ -216,7 +216,7 @@ def report_plan_info(graph: Graph, params: ConvParams, options: Options = None, 
 
 
 def report_weight_update_plan_info(graph: Graph, fwd_params: ConvParams, options: Options = None, cache: Cache = None) -> str:
-    """The same for ``calculate_weight_deltas`` of a forward pass."""
+    """What ``calculate_weight_deltas`` of a forward pass would do, as text."""
     return str(_convolution(graph, get_weight_update_params(fwd_params), options, "report_weight_update_plan_info", cache).plan)
 
 

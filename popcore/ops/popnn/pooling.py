@@ -90,7 +90,7 @@ class PoolParams:
 
 
 def get_output_field_shape(params: PoolParams) -> tuple[int, ...]:
-    """Of the result."""
+    """The field of the result."""
     return params.output_field_shape
 
 
