@@ -115,14 +115,17 @@ def work_list(batch: int, axes: Sequence[Axis], channels: int, channelwise: bool
     made[..., 7] = max(last.kernel_step, 1) * channels if single else 1
     made = made.reshape(-1, len(FIELDS))
     out_size, data_size = math.prod(a.table.shape[0] for a in axes), math.prod(a.count for a in axes) * channels
-    along = _joined(made, last.out_step, last.in_step * channels)
+    steps = [(last.out_step, last.in_step * channels)]
+    if len(axes) > 1:  # single rows, at the edges of the field, may follow each other in the dimension before
+        steps.append((axes[-2].out_step * last.table.shape[0], axes[-2].in_step * last.count * channels))
+    along = _joined(made, steps)
     if len(made) < batch * len(along):
         made[:, 3], made[:, 5], made[:, 6] = batch, out_size, data_size
         return made[np.lexsort((made[:, 0], made[:, 2]))].astype(np.int32)
     made = np.repeat(made[None], batch, axis=0)
     made[..., 0] += np.arange(batch)[:, None] * out_size
     made[..., 1] += np.arange(batch)[:, None] * data_size
-    return _joined(made.reshape(-1, len(FIELDS)), last.out_step, last.in_step * channels).astype(np.int32)
+    return _joined(made.reshape(-1, len(FIELDS)), steps).astype(np.int32)
 
 
 def _all_pairs(axes: Sequence[Axis], last: Axis) -> tuple[Array, Array, Array]:
@@ -136,15 +139,19 @@ def _all_pairs(axes: Sequence[Axis], last: Axis) -> tuple[Array, Array, Array]:
     return outs * last.table.shape[0], datas * last.count, kernels * last.table.shape[1]
 
 
-def _joined(work: Array, out_step: int, data_step: int) -> Array:
-    """Pieces of one row, in order of weights and then rows; joined where they follow each other at these distances."""
-    if not len(work):
-        return work
-    work = work[np.lexsort((work[:, 0], work[:, 4], work[:, 2]))]
-    step = np.diff(work, axis=0)
-    follows = (step[:, 0] == out_step) & (step[:, 1] == data_step) & (step[:, 2] == 0) & (step[:, 4] == 0)
-    head = np.flatnonzero(np.concatenate(([True], ~follows)))
-    made = work[head]
-    made[:, 3] = np.diff(np.append(head, len(work)))
-    made[:, 5], made[:, 6] = out_step, data_step
-    return made
+def _joined(work: Array, steps: Sequence[tuple[int, int]]) -> Array:
+    """Pieces of one row, joined where rows of result and input follow each other at one of these distances; in order of weights and then rows."""
+    for out_step, data_step in steps:
+        one = work[:, 3] == 1
+        if not one.any():
+            break
+        rows = work[one]
+        rows = rows[np.lexsort((rows[:, 0], rows[:, 4], rows[:, 2]))]
+        move = np.diff(rows, axis=0)
+        follows = (move[:, 0] == out_step) & (move[:, 1] == data_step) & (move[:, 2] == 0) & (move[:, 4] == 0)
+        head = np.flatnonzero(np.concatenate(([True], ~follows)))
+        made = rows[head]
+        made[:, 3] = np.diff(np.append(head, len(rows)))
+        made[:, 5], made[:, 6] = out_step, data_step
+        work = np.concatenate((work[~one], made))
+    return work[np.lexsort((work[:, 0], work[:, 2]))]
