@@ -6,6 +6,7 @@ import importlib
 import inspect
 import re
 from pathlib import Path
+from types import ModuleType
 
 from popcore.codelets.operations import KIND_LETTERS, ROWS
 
@@ -145,16 +146,21 @@ def found(name: str) -> str:
     return ""
 
 
-def listed(module: object, names: set[str]) -> list[str]:
-    """A row for each of a module's ``names`` that is documented: the first paragraph."""
-    rows = []
-    for name in sorted(names):
-        thing = getattr(module, name)
+def described(title: str, place: ModuleType, names: list[str]) -> list[str]:
+    """A table of the first sentences of what has one."""
+    parts = ["", f"## {title}", "", "| name | what it is |", "|---|---|"]
+    for name in names:
+        thing = getattr(place, name)
         text = inspect.getdoc(thing) if callable(thing) or inspect.ismodule(thing) else None
         if text:
             sentence = " ".join(text.split("\n\n")[0].split()).replace("``", "`").replace("|", "\\|")
-            rows.append(f"| `{name}` | {sentence} |")
-    return rows
+            parts.append(f"| `{name}` | {sentence} |")
+    return parts
+
+
+def own_names(place: ModuleType) -> list[str]:
+    """The public names that a module defines itself."""
+    return [name for name, thing in vars(place).items() if getattr(thing, "__module__", "") == place.__name__ and name[0] != "_"]
 
 
 def render() -> str:
@@ -174,11 +180,11 @@ def render() -> str:
     for op, row in ROWS.items():
         types = ", ".join(KINDS[k] for k in row.kinds) + (f" of {row.bits} bits" if row.bits else "")
         parts.append(f"| `{op.value}` | {types} | {(getattr(popops, op.value).__doc__ or '').splitlines()[0]} |")
-    parts += ["", "## The rest of popops", "", "| name | what it is |", "|---|---|"]
     forms = {op.value + suffix for op in ROWS for suffix in ("", "_in_place", "_with_output")}
-    parts += listed(popops, set(popops.__all__) - forms)
-    gcl = importlib.import_module("popcore.ops.gcl")
-    parts += ["", "## Collectives: gcl", "", "| name | what it is |", "|---|---|", *listed(gcl, set(gcl.__all__))]
+    parts += described("The rest of popops", popops, sorted(set(popops.__all__) - forms))
+    for name in ("poplin", "popnn", "popnn.pooling", "poprand", "popsparse", "gcl", "poputil"):
+        place = importlib.import_module(f"popcore.ops.{name}")
+        parts += described(name, place, sorted(getattr(place, "__all__", None) or own_names(place)))
     return "\n".join(parts) + "\n"
 
 

@@ -12,65 +12,67 @@ from __future__ import annotations
 from typing import Any, Generic, TypeVar
 
 from popcore.codelet import InOut, Input, Matrix, MultiVertex, Output, Vector
-from popcore.types import FLOAT
+from popcore.types import FLOAT, HALF
 
 T = TypeVar("T", bound=float)
 K = TypeVar("K", bound=float)
 
 
-def _one_row(a: Any, b: Any, out: Any, i: int) -> None:
-    """out += a[i] @ b"""
-    depth = len(b)
+def zero(c: Any) -> None:
+    """Of a matrix: every element."""
+    for i in range(len(c)):
+        row = c[i]
+        for j in range(len(row)):
+            row[j] = 0.0
+
+
+def one_row(a: Any, hop: int, b: Any, first: int, depth: int, out: Any) -> None:
+    """out += a[0], a[hop], ... @ b[first : first + depth]"""
     k = 0
     while k + 4 <= depth:
-        x0 = float(a[i, k])
-        x1 = float(a[i, k + 1])
-        x2 = float(a[i, k + 2])
-        x3 = float(a[i, k + 3])
-        b0 = b[k]
-        b1 = b[k + 1]
-        b2 = b[k + 2]
-        b3 = b[k + 3]
+        x0 = float(a[k * hop])
+        x1 = float(a[(k + 1) * hop])
+        x2 = float(a[(k + 2) * hop])
+        x3 = float(a[(k + 3) * hop])
+        b0 = b[first + k]
+        b1 = b[first + k + 1]
+        b2 = b[first + k + 2]
+        b3 = b[first + k + 3]
         for j in range(len(out)):
             out[j] = out[j] + x0 * float(b0[j]) + x1 * float(b1[j]) + x2 * float(b2[j]) + x3 * float(b3[j])
         k += 4
     while k < depth:
-        x = float(a[i, k])
-        row = b[k]
+        x = float(a[k * hop])
+        row = b[first + k]
         for j in range(len(out)):
             out[j] += x * float(row[j])
         k += 1
 
 
-def _four_rows(a: Any, b: Any, c: Any, i: int) -> None:
-    """c[i : i + 4] += a[i : i + 4] @ b"""
-    o0 = c[i]
-    o1 = c[i + 1]
-    o2 = c[i + 2]
-    o3 = c[i + 3]
-    depth = len(b)
+def four_rows(a0: Any, a1: Any, a2: Any, a3: Any, hop: int, b: Any, first: int, depth: int, o0: Any, o1: Any, o2: Any, o3: Any) -> None:
+    """``one_row`` for four of them."""
     k = 0
     while k + 4 <= depth:
-        x00 = float(a[i, k])
-        x01 = float(a[i, k + 1])
-        x02 = float(a[i, k + 2])
-        x03 = float(a[i, k + 3])
-        x10 = float(a[i + 1, k])
-        x11 = float(a[i + 1, k + 1])
-        x12 = float(a[i + 1, k + 2])
-        x13 = float(a[i + 1, k + 3])
-        x20 = float(a[i + 2, k])
-        x21 = float(a[i + 2, k + 1])
-        x22 = float(a[i + 2, k + 2])
-        x23 = float(a[i + 2, k + 3])
-        x30 = float(a[i + 3, k])
-        x31 = float(a[i + 3, k + 1])
-        x32 = float(a[i + 3, k + 2])
-        x33 = float(a[i + 3, k + 3])
-        b0 = b[k]
-        b1 = b[k + 1]
-        b2 = b[k + 2]
-        b3 = b[k + 3]
+        x00 = float(a0[k * hop])
+        x01 = float(a0[(k + 1) * hop])
+        x02 = float(a0[(k + 2) * hop])
+        x03 = float(a0[(k + 3) * hop])
+        x10 = float(a1[k * hop])
+        x11 = float(a1[(k + 1) * hop])
+        x12 = float(a1[(k + 2) * hop])
+        x13 = float(a1[(k + 3) * hop])
+        x20 = float(a2[k * hop])
+        x21 = float(a2[(k + 1) * hop])
+        x22 = float(a2[(k + 2) * hop])
+        x23 = float(a2[(k + 3) * hop])
+        x30 = float(a3[k * hop])
+        x31 = float(a3[(k + 1) * hop])
+        x32 = float(a3[(k + 2) * hop])
+        x33 = float(a3[(k + 3) * hop])
+        b0 = b[first + k]
+        b1 = b[first + k + 1]
+        b2 = b[first + k + 2]
+        b3 = b[first + k + 3]
         for j in range(len(o0)):
             y0 = float(b0[j])
             y1 = float(b1[j])
@@ -82,11 +84,11 @@ def _four_rows(a: Any, b: Any, c: Any, i: int) -> None:
             o3[j] = o3[j] + x30 * y0 + x31 * y1 + x32 * y2 + x33 * y3
         k += 4
     while k < depth:
-        x0 = float(a[i, k])
-        x1 = float(a[i + 1, k])
-        x2 = float(a[i + 2, k])
-        x3 = float(a[i + 3, k])
-        row = b[k]
+        x0 = float(a0[k * hop])
+        x1 = float(a1[k * hop])
+        x2 = float(a2[k * hop])
+        x3 = float(a3[k * hop])
+        row = b[first + k]
         for j in range(len(o0)):
             y = float(row[j])
             o0[j] = o0[j] + x0 * y
@@ -96,40 +98,136 @@ def _four_rows(a: Any, b: Any, c: Any, i: int) -> None:
         k += 1
 
 
+def _eight_columns(a0: Any, a1: Any, a2: Any, a3: Any, hop: int, b: Any, first: int, depth: int, o0: Any, o1: Any, o2: Any, o3: Any, j: int) -> None:
+    """``four_rows`` for columns j to j + 7, whose sums stay in registers: much faster than a loop over so few, but for HALF."""
+    t00, t01, t02, t03, t04, t05, t06, t07 = o0[j], o0[j + 1], o0[j + 2], o0[j + 3], o0[j + 4], o0[j + 5], o0[j + 6], o0[j + 7]
+    t10, t11, t12, t13, t14, t15, t16, t17 = o1[j], o1[j + 1], o1[j + 2], o1[j + 3], o1[j + 4], o1[j + 5], o1[j + 6], o1[j + 7]
+    t20, t21, t22, t23, t24, t25, t26, t27 = o2[j], o2[j + 1], o2[j + 2], o2[j + 3], o2[j + 4], o2[j + 5], o2[j + 6], o2[j + 7]
+    t30, t31, t32, t33, t34, t35, t36, t37 = o3[j], o3[j + 1], o3[j + 2], o3[j + 3], o3[j + 4], o3[j + 5], o3[j + 6], o3[j + 7]
+    for k in range(depth):
+        row = b[first + k]
+        x0, x1, x2, x3 = a0[k * hop], a1[k * hop], a2[k * hop], a3[k * hop]
+        y0, y1, y2, y3, y4, y5, y6, y7 = row[j], row[j + 1], row[j + 2], row[j + 3], row[j + 4], row[j + 5], row[j + 6], row[j + 7]
+        t00, t01, t02, t03, t04, t05, t06, t07 = (
+            t00 + x0 * y0,
+            t01 + x0 * y1,
+            t02 + x0 * y2,
+            t03 + x0 * y3,
+            t04 + x0 * y4,
+            t05 + x0 * y5,
+            t06 + x0 * y6,
+            t07 + x0 * y7,
+        )
+        t10, t11, t12, t13, t14, t15, t16, t17 = (
+            t10 + x1 * y0,
+            t11 + x1 * y1,
+            t12 + x1 * y2,
+            t13 + x1 * y3,
+            t14 + x1 * y4,
+            t15 + x1 * y5,
+            t16 + x1 * y6,
+            t17 + x1 * y7,
+        )
+        t20, t21, t22, t23, t24, t25, t26, t27 = (
+            t20 + x2 * y0,
+            t21 + x2 * y1,
+            t22 + x2 * y2,
+            t23 + x2 * y3,
+            t24 + x2 * y4,
+            t25 + x2 * y5,
+            t26 + x2 * y6,
+            t27 + x2 * y7,
+        )
+        t30, t31, t32, t33, t34, t35, t36, t37 = (
+            t30 + x3 * y0,
+            t31 + x3 * y1,
+            t32 + x3 * y2,
+            t33 + x3 * y3,
+            t34 + x3 * y4,
+            t35 + x3 * y5,
+            t36 + x3 * y6,
+            t37 + x3 * y7,
+        )
+    o0[j], o0[j + 1], o0[j + 2], o0[j + 3], o0[j + 4], o0[j + 5], o0[j + 6], o0[j + 7] = t00, t01, t02, t03, t04, t05, t06, t07
+    o1[j], o1[j + 1], o1[j + 2], o1[j + 3], o1[j + 4], o1[j + 5], o1[j + 6], o1[j + 7] = t10, t11, t12, t13, t14, t15, t16, t17
+    o2[j], o2[j + 1], o2[j + 2], o2[j + 3], o2[j + 4], o2[j + 5], o2[j + 6], o2[j + 7] = t20, t21, t22, t23, t24, t25, t26, t27
+    o3[j], o3[j + 1], o3[j + 2], o3[j + 3], o3[j + 4], o3[j + 5], o3[j + 6], o3[j + 7] = t30, t31, t32, t33, t34, t35, t36, t37
+
+
+def four_float_rows(a0: Any, a1: Any, a2: Any, a3: Any, hop: int, b: Any, first: int, depth: int, o0: Any, o1: Any, o2: Any, o3: Any) -> None:
+    """``four_rows`` of FLOAT."""
+    if len(o0) == 8 or len(o0) == 16:
+        for j in range(0, len(o0), 8):
+            _eight_columns(a0, a1, a2, a3, hop, b, first, depth, o0, o1, o2, o3, j)
+    else:
+        four_rows(a0, a1, a2, a3, hop, b, first, depth, o0, o1, o2, o3)
+
+
 def _add_product(a: Any, b: Any, c: Any) -> None:
     """c += a @ b"""
-    rows = len(c)
     i = 0
-    while i + 4 <= rows:
-        _four_rows(a, b, c, i)
+    while i + 4 <= len(c):
+        four_rows(a[i], a[i + 1], a[i + 2], a[i + 3], 1, b, 0, len(b), c[i], c[i + 1], c[i + 2], c[i + 3])
         i += 4
-    while i < rows:
-        _one_row(a, b, c[i], i)
+    while i < len(c):
+        one_row(a[i], 1, b, 0, len(b), c[i])
         i += 1
 
 
-class MatMulBlock(MultiVertex, Generic[T]):
+def _add_float_product(a: Any, b: Any, c: Any) -> None:
+    """c += a @ b of FLOAT."""
+    i = 0
+    while i + 4 <= len(c):
+        four_float_rows(a[i], a[i + 1], a[i + 2], a[i + 3], 1, b, 0, len(b), c[i], c[i + 1], c[i + 2], c[i + 3])
+        i += 4
+    while i < len(c):
+        one_row(a[i], 1, b, 0, len(b), c[i])
+        i += 1
+
+
+class MatMulBlock(MultiVertex):
     """c = a @ b. The product unit of a tile is one for all its workers: worker 0 stands for it."""
 
-    a: Input[Matrix[T]]
-    b: Input[Matrix[T]]
+    a: Input[Matrix[FLOAT]]
+    b: Input[Matrix[FLOAT]]
     c: Output[Matrix[FLOAT]]
 
     def compute(self, worker: int) -> None:
         if worker == 0:
-            c = self.c
-            for i in range(len(c)):
-                row = c[i]
-                for j in range(len(row)):
-                    row[j] = 0.0
-            _add_product(self.a, self.b, c)
+            zero(self.c)
+            _add_float_product(self.a, self.b, self.c)
 
 
-class MatMulAddBlock(MultiVertex, Generic[T]):
+class MatMulHalfBlock(MultiVertex):
+    """The same of HALF."""
+
+    a: Input[Matrix[HALF]]
+    b: Input[Matrix[HALF]]
+    c: Output[Matrix[FLOAT]]
+
+    def compute(self, worker: int) -> None:
+        if worker == 0:
+            zero(self.c)
+            _add_product(self.a, self.b, self.c)
+
+
+class MatMulAddBlock(MultiVertex):
     """c += a @ b"""
 
-    a: Input[Matrix[T]]
-    b: Input[Matrix[T]]
+    a: Input[Matrix[FLOAT]]
+    b: Input[Matrix[FLOAT]]
+    c: InOut[Matrix[FLOAT]]
+
+    def compute(self, worker: int) -> None:
+        if worker == 0:
+            _add_float_product(self.a, self.b, self.c)
+
+
+class MatMulAddHalfBlock(MultiVertex):
+    """The same of HALF."""
+
+    a: Input[Matrix[HALF]]
+    b: Input[Matrix[HALF]]
     c: InOut[Matrix[FLOAT]]
 
     def compute(self, worker: int) -> None:

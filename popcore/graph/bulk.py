@@ -143,14 +143,14 @@ def _ranges_of_runs(column: Column, tensor: Tensor, start: Array, length: Array,
     if not flat.num_elements:
         return _Entries(np.full(start.size, flat.variables()[0].base), length, rows)
     # a vertex that gets no element has to begin somewhere
-    ids, _, owner = flat.regions().pieces(np.minimum(start, flat.num_elements - 1), np.maximum(length, 1))
+    ids, sizes, owner = flat.regions().pieces(np.minimum(start, flat.num_elements - 1), np.maximum(length, 1))
     head = np.flatnonzero(np.diff(owner, prepend=-1))
-    split = np.diff(np.append(head, owner.size)) > 1
+    runs = np.diff(np.append(head, owner.size))
+    split = runs > 1
     first = np.where(split, EXTRA, ids[head])
     extra = Pieces()
-    for i in np.flatnonzero(split).tolist():
-        part = flat[int(start[i]) : int(start[i] + length[i])]
-        extra.add(i, 0, part)
+    many = np.repeat(split, runs)
+    extra.add_many(np.flatnonzero(split), runs[split], ids[many], sizes[many])
     return _Entries(first, length, rows, extra=extra)
 
 

@@ -58,6 +58,16 @@ class Pieces:
         self._runs.append(runs)
         self._order = None
 
+    def add_many(self, vertices: Array, runs: Array, first: Array, count: Array) -> None:
+        """One edge, number 0, of each vertex: of so many runs of neighbours each, whose first ids and lengths follow in order."""
+        self._vertex.extend(vertices)
+        self._row.extend(np.zeros_like(vertices))
+        self._runs.extend(runs)
+        self._first.extend(first)
+        self._count.extend(count)
+        self._stride.extend(np.ones_like(first))
+        self._order = None
+
     def extend(self, other: Pieces, shift: int) -> None:
         """All of ``other``, whose vertices are ``shift`` further on here."""
         self._vertex.extend(other._vertex.array() + shift)

@@ -1,5 +1,34 @@
-"""Linear algebra: products of matrices, planned over tiles. After PopLibs' poplin, in snake_case."""
+"""Linear algebra: products of matrices and convolutions, planned over tiles. After PopLibs' poplin, in snake_case."""
 
+from popcore.ops.poplin import fc
+from popcore.ops.poplin.conv_params import (
+    ConvParams,
+    InputTransform,
+    OutputTransform,
+    get_bwd_flops,
+    get_dilated_size,
+    get_fwd_flops,
+    get_gradient_params,
+    get_weight_update_params,
+    get_wu_flops,
+)
+from popcore.ops.poplin.convolution import (
+    PlanCosts,
+    add_bias,
+    calculate_weight_deltas,
+    convolution,
+    convolution_bias_update,
+    convolution_weight_update,
+    convolution_with_output,
+    create_biases,
+    create_conv_output,
+    create_input,
+    create_weights,
+    report_plan_estimated_costs,
+    report_plan_info,
+    report_weight_update_plan_info,
+    weights_transpose_chans_flip_xy,
+)
 from popcore.ops.poplin.mat_mul import (
     create_mat_mul_grouped_input_lhs,
     create_mat_mul_grouped_input_rhs,
@@ -16,14 +45,39 @@ from popcore.ops.poplin.mat_mul import (
     mat_mul_report_plan,
     mat_mul_with_output,
 )
+from popcore.ops.poplin.plan import PlanningCache
+from popcore.ops.poplin.preplan import MatMulParams, preplan
 
 __all__ = [
+    "ConvParams",
+    "InputTransform",
+    "MatMulParams",
+    "OutputTransform",
+    "PlanCosts",
+    "PlanningCache",
+    "add_bias",
+    "calculate_weight_deltas",
+    "convolution",
+    "convolution_bias_update",
+    "convolution_weight_update",
+    "convolution_with_output",
+    "create_biases",
+    "create_conv_output",
+    "create_input",
     "create_mat_mul_grouped_input_lhs",
     "create_mat_mul_grouped_input_rhs",
     "create_mat_mul_grouped_output",
     "create_mat_mul_input_lhs",
     "create_mat_mul_input_rhs",
     "create_mat_mul_output",
+    "create_weights",
+    "fc",
+    "get_bwd_flops",
+    "get_dilated_size",
+    "get_fwd_flops",
+    "get_gradient_params",
+    "get_weight_update_params",
+    "get_wu_flops",
     "mat_mul",
     "mat_mul_acc",
     "mat_mul_grouped",
@@ -32,4 +86,9 @@ __all__ = [
     "mat_mul_grouped_with_output",
     "mat_mul_report_plan",
     "mat_mul_with_output",
+    "preplan",
+    "report_plan_estimated_costs",
+    "report_plan_info",
+    "report_weight_update_plan_info",
+    "weights_transpose_chans_flip_xy",
 ]

@@ -1,11 +1,12 @@
-"""Matrices block by block: in which order a plan keeps them in memory, and on which tiles.
+"""A tensor block by block: in which order a plan keeps it in memory, and on which tiles.
 
-A matrix of ``[groups, rows, columns]`` is kept as its blocks, one after the other in order of group, part of the rows and part of the
-columns; within a block in rows. Then each block is one run of neighbours, and so is what a vertex gets.
+It is kept as its blocks, one after the other in order of their numbers; within a block in rows. Then each block is one run of
+neighbours, and so is what a vertex gets.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -24,72 +25,76 @@ DIRECT = 16  # elements: vertices are connected to a tensor as it is if its bloc
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """The blocks of ``[groups, rows, columns]``, cut at ``row_cuts`` and ``column_cuts`` (from 0 to the end)."""
+    """The blocks of a tensor, each dimension cut at some places (from 0 to its end)."""
 
-    groups: int
-    row_cuts: Array
-    column_cuts: Array
+    cuts: tuple[Array, ...]
 
-    @property
-    def shape(self) -> tuple[int, int, int]:
-        return self.groups, int(self.row_cuts[-1]), int(self.column_cuts[-1])
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(int(c[-1]) for c in self.cuts)
 
     @property
     def numel(self) -> int:
-        return self.groups * self.shape[1] * self.shape[2]
+        return math.prod(self.shape)
 
     @cached_property
-    def heights(self) -> Array:
-        return np.diff(self.row_cuts)
-
-    @cached_property
-    def widths(self) -> Array:
-        return np.diff(self.column_cuts)
+    def widths(self) -> tuple[Array, ...]:
+        """Of each dimension, how long its parts are."""
+        return tuple(np.diff(c) for c in self.cuts)
 
     @cached_property
     def size(self) -> Array:
-        """int64[groups, row parts, column parts]: elements of each block."""
-        return np.broadcast_to(self.heights[:, None] * self.widths[None], (self.groups, self.heights.size, self.widths.size))
+        """int64[parts of each dimension]: elements of each block."""
+        made = np.ones((), np.int64)
+        for w in self.widths:
+            made = made[..., None] * w
+        return made
 
     @cached_property
     def start(self) -> Array:
-        """int64[groups, row parts, column parts]: where each block begins."""
+        """int64[parts of each dimension]: where each block begins."""
         flat = self.size.reshape(-1)
         return (np.cumsum(flat) - flat).reshape(self.size.shape)
 
+    @cached_property
+    def _rows(self) -> tuple[Array, Array]:
+        """Where each row of a block is kept, and its length; in the order of the tensor."""
+        *outer, last = self.widths
+        within, parts = np.zeros((), np.int64), []
+        for cuts, width in zip(self.cuts, outer, strict=False):
+            part = np.repeat(np.arange(width.size), width)
+            parts.append(part)
+            within = within[..., None] * width[part] + np.arange(cuts[-1]) - cuts[part]
+        begin = self.start[np.ix_(*parts, np.arange(last.size))] + within[..., None] * last
+        length = np.broadcast_to(last, begin.shape).reshape(-1)
+        some = length > 0
+        return begin.reshape(-1)[some], length[some]
+
+    @property
+    def _plain(self) -> bool:
+        """Whether the order is that of the tensor: only the first dimension that is longer than 1 is cut."""
+        long = [c.size > 2 for c, n in zip(self.cuts, self.shape, strict=True) if n != 1]
+        return not any(long[1:]) or not self.numel
+
     def view(self, t: Tensor) -> Tensor:
         """The elements of ``t``, of ``shape``, as a vector in order of the blocks."""
-        if self.widths.size == 1 or not self.numel:
-            return t.flatten()  # rows are whole
-        _, rows, columns = self.shape
-        part = np.repeat(np.arange(self.heights.size), self.heights)
-        row = np.repeat(np.arange(rows), self.widths.size)
-        column = np.tile(np.arange(self.widths.size), rows)
-        order = np.lexsort((row, column, part[row]))
-        row, column = row[order], column[order]
-        begin = row * columns + self.column_cuts[column]
-        group = np.arange(self.groups)[:, None] * (rows * columns)
-        begins = (group + begin).reshape(-1)
-        lengths = np.tile(self.widths[column], self.groups)
-        some = lengths > 0
-        regions = t.regions().select(begins[some], lengths[some])
+        if self._plain:
+            return t.flatten()
+        kept, length = self._rows
+        order = np.argsort(kept)
+        regions = t.regions().select((np.cumsum(length) - length)[order], length[order])
         return from_regions(t._variables(), t.dtype, (self.numel,), regions, t)
 
     def tensor(self, flat: Tensor) -> Tensor:
         """The opposite: ``flat`` is in order of the blocks, the result has ``shape``. Needs: ``flat`` to be one run."""
-        if self.widths.size == 1 or not self.numel:
+        if self._plain:
             return flat.reshape(self.shape)
-        _, rows, _ = self.shape
-        part = np.repeat(np.arange(self.heights.size), self.heights)
-        inside = np.arange(rows) - self.row_cuts[part]
-        begins = self.start[:, part, :] + inside[None, :, None] * self.widths[None, None, :]
-        lengths = np.broadcast_to(self.widths, begins.shape)
-        base = flat.regions().ids[0]
-        made: Regions = coalesce(base + begins.reshape(-1), lengths.reshape(-1))
+        kept, length = self._rows
+        made: Regions = coalesce(flat.regions().ids[0] + kept, length)
         return from_regions(flat._variables(), flat.dtype, self.shape, made, flat)
 
     def share_out(self, graph: Graph, flat: Tensor, tiles: Array, least: int) -> None:
-        """Map each block of ``flat``, which is in their order, in equal shares to ``tiles``, int64[groups, row parts, column parts, shares]; of whole ``least`` elements."""
+        """Map each block of ``flat``, which is in their order, in equal shares to ``tiles``, int64[parts of each dimension, shares]; of whole ``least`` elements."""
         shares = tiles.shape[-1]
         size = self.size.reshape(-1, 1)
         units = -(-size // least)
@@ -106,6 +111,10 @@ class Blocks:
         self.share_out(graph, flat, tiles, least)
         return flat, self.tensor(flat)
 
+    def is_direct(self, view: Tensor) -> bool:
+        """Whether ``view``, a vector in order of the blocks, consists of runs long enough to connect vertices to."""
+        return view.simple is not None or len(view.regions()) * DIRECT <= self.numel
+
     def arranged(self, graph: Graph, t: Tensor, tiles: Array, prog: Sequence, name: str) -> Tensor:
         """A vector of the elements of ``t`` in this order.
 
@@ -113,8 +122,18 @@ class Blocks:
         that short runs are moved once instead of once for every vertex.
         """
         view = self.view(t)
-        if view.simple is not None or len(view.regions()) * DIRECT <= self.numel:
+        if self.is_direct(view):
             return view
         flat, shaped = self.create(graph, t.dtype, tiles, name)
         prog.add(Copy(t, shaped, name=name))
         return flat
+
+
+def whole(length: int) -> Array:
+    """The cuts of a dimension that is one part."""
+    return np.array([0, length], np.int64)
+
+
+def single(length: int) -> Array:
+    """The cuts of a dimension in which every index is a part."""
+    return np.arange(length + 1, dtype=np.int64)

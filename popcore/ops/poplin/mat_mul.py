@@ -1,67 +1,110 @@
 """Products of matrices, one or many at once. After ``poplin/MatMul.hpp``, in snake_case.
 
 Options of all of them: ``availableMemoryProportion`` (0.6: of a tile's memory that temporaries may take), ``partialsType`` ("float"),
-``fullyConnectedPass`` (one of PopLibs' names; layouts are the same for all).
+``fullyConnectedPass`` (one of PopLibs' names; layouts are the same for all). All take a ``cache`` of plans; without one the process has its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from popcore import program
-from popcore.errors import ElementTypeError, GraphError, ShapeError
 from popcore.graph import Graph, Tensor
-from popcore.ops.poplin.params import Options, Sizes, check_tensors, floating, memory_proportion, sizes_of
-from popcore.ops.poplin.product import Product, new_output
-from popcore.types import FLOAT, HALF, DTypeLike, ElementType
+from popcore.ops.poplin.params import Options, Sizes, check_tensors, factor, floating, memory_proportion, sizes_of
+from popcore.ops.poplin.plan import PlanningCache
+from popcore.ops.poplin.product import Product
+from popcore.types import FLOAT, DTypeLike, ElementType
 
 Shape = Sequence[int]
+Cache = PlanningCache | None
 
 
 def create_mat_mul_input_lhs(
-    graph: Graph, dtype: DTypeLike, a_shape: Shape, b_shape: Shape, name: str = "", options: Options = None, *, output_type: DTypeLike | None = None
+    graph: Graph,
+    dtype: DTypeLike,
+    a_shape: Shape,
+    b_shape: Shape,
+    name: str = "",
+    options: Options = None,
+    cache: Cache = None,
+    *,
+    output_type: DTypeLike | None = None,
 ) -> Tensor:
     """A tensor of ``a_shape`` laid out, and spread over tiles, so that ``mat_mul`` with a ``b_shape`` moves as little as can be.
 
     Raises: ShapeError, ElementTypeError, OptionError
     """
-    return _created(graph, dtype, a_shape, b_shape, name, options, output_type, 2, "create_mat_mul_input_lhs")
+    return _created(graph, dtype, a_shape, b_shape, name, options, cache, output_type, 2, "create_mat_mul_input_lhs")
 
 
 def create_mat_mul_input_rhs(
-    graph: Graph, dtype: DTypeLike, a_shape: Shape, b_shape: Shape, name: str = "", options: Options = None, *, output_type: DTypeLike | None = None
+    graph: Graph,
+    dtype: DTypeLike,
+    a_shape: Shape,
+    b_shape: Shape,
+    name: str = "",
+    options: Options = None,
+    cache: Cache = None,
+    *,
+    output_type: DTypeLike | None = None,
 ) -> Tensor:
     """The same for the right operand."""
-    return _created(graph, dtype, a_shape, b_shape, name, options, output_type, 2, "create_mat_mul_input_rhs")
+    return _created(graph, dtype, a_shape, b_shape, name, options, cache, output_type, 2, "create_mat_mul_input_rhs")
 
 
-def create_mat_mul_output(graph: Graph, dtype: DTypeLike, a_shape: Shape, b_shape: Shape, name: str = "", options: Options = None) -> Tensor:
+def create_mat_mul_output(
+    graph: Graph, dtype: DTypeLike, a_shape: Shape, b_shape: Shape, name: str = "", options: Options = None, cache: Cache = None
+) -> Tensor:
     """The same for the result; ``dtype`` is that of the operands too."""
-    return _created(graph, dtype, a_shape, b_shape, name, options, None, 2, "create_mat_mul_output")
+    return _created(graph, dtype, a_shape, b_shape, name, options, cache, None, 2, "create_mat_mul_output")
 
 
 def create_mat_mul_grouped_input_lhs(
-    graph: Graph, dtype: DTypeLike, a_shape: Shape, b_shape: Shape, name: str = "", options: Options = None, *, output_type: DTypeLike | None = None
+    graph: Graph,
+    dtype: DTypeLike,
+    a_shape: Shape,
+    b_shape: Shape,
+    name: str = "",
+    options: Options = None,
+    cache: Cache = None,
+    *,
+    output_type: DTypeLike | None = None,
 ) -> Tensor:
     """``create_mat_mul_input_lhs`` for ``[groups, m, k]`` and ``[groups, k, n]``."""
-    return _created(graph, dtype, a_shape, b_shape, name, options, output_type, 3, "create_mat_mul_grouped_input_lhs")
+    return _created(graph, dtype, a_shape, b_shape, name, options, cache, output_type, 3, "create_mat_mul_grouped_input_lhs")
 
 
 def create_mat_mul_grouped_input_rhs(
-    graph: Graph, dtype: DTypeLike, a_shape: Shape, b_shape: Shape, name: str = "", options: Options = None, *, output_type: DTypeLike | None = None
+    graph: Graph,
+    dtype: DTypeLike,
+    a_shape: Shape,
+    b_shape: Shape,
+    name: str = "",
+    options: Options = None,
+    cache: Cache = None,
+    *,
+    output_type: DTypeLike | None = None,
 ) -> Tensor:
     """The same for the right operand."""
-    return _created(graph, dtype, a_shape, b_shape, name, options, output_type, 3, "create_mat_mul_grouped_input_rhs")
+    return _created(graph, dtype, a_shape, b_shape, name, options, cache, output_type, 3, "create_mat_mul_grouped_input_rhs")
 
 
-def create_mat_mul_grouped_output(graph: Graph, dtype: DTypeLike, a_shape: Shape, b_shape: Shape, name: str = "", options: Options = None) -> Tensor:
+def create_mat_mul_grouped_output(
+    graph: Graph, dtype: DTypeLike, a_shape: Shape, b_shape: Shape, name: str = "", options: Options = None, cache: Cache = None
+) -> Tensor:
     """The same for the result."""
-    return _created(graph, dtype, a_shape, b_shape, name, options, None, 3, "create_mat_mul_grouped_output")
+    return _created(graph, dtype, a_shape, b_shape, name, options, cache, None, 3, "create_mat_mul_grouped_output")
 
 
 def mat_mul(
-    graph: Graph, a: Tensor, b: Tensor, prog: program.Sequence, output_type: DTypeLike | None = None, name: str = "", options: Options = None
+    graph: Graph,
+    a: Tensor,
+    b: Tensor,
+    prog: program.Sequence,
+    output_type: DTypeLike | None = None,
+    name: str = "",
+    options: Options = None,
+    cache: Cache = None,
 ) -> Tensor:
     """``[m, k] @ [k, n]``, summed in FLOAT and rounded to ``output_type`` (that of ``a``) once.
 
@@ -72,65 +115,91 @@ def mat_mul(
         OptionError: an option that does not exist.
     Costs: build time linear in the tiles used; see ``mat_mul_report_plan`` for cycles.
     """
-    return _mat_mul(graph, a, b, prog, output_type, name, options, 2, "mat_mul")
+    return _mat_mul(graph, a, b, prog, output_type, name, options, cache, 2, "mat_mul")
 
 
 def mat_mul_grouped(
-    graph: Graph, a: Tensor, b: Tensor, prog: program.Sequence, output_type: DTypeLike | None = None, name: str = "", options: Options = None
+    graph: Graph,
+    a: Tensor,
+    b: Tensor,
+    prog: program.Sequence,
+    output_type: DTypeLike | None = None,
+    name: str = "",
+    options: Options = None,
+    cache: Cache = None,
 ) -> Tensor:
     """``[groups, m, k] @ [groups, k, n]``: a product for each group, all at once."""
-    return _mat_mul(graph, a, b, prog, output_type, name, options, 3, "mat_mul_grouped")
+    return _mat_mul(graph, a, b, prog, output_type, name, options, cache, 3, "mat_mul_grouped")
 
 
-def mat_mul_with_output(graph: Graph, a: Tensor, b: Tensor, out: Tensor, prog: program.Sequence, name: str = "", options: Options = None) -> None:
+def mat_mul_with_output(
+    graph: Graph, a: Tensor, b: Tensor, out: Tensor, prog: program.Sequence, name: str = "", options: Options = None, cache: Cache = None
+) -> None:
     """``out = a @ b``, rounded to the type of ``out``. It stays where it is mapped, and may overlap the operands."""
-    _with_output(graph, a, b, out, prog, name, options, 2, "mat_mul_with_output")
+    _with_output(graph, a, b, out, prog, name, options, cache, 2, "mat_mul_with_output")
 
 
-def mat_mul_grouped_with_output(graph: Graph, a: Tensor, b: Tensor, out: Tensor, prog: program.Sequence, name: str = "", options: Options = None) -> None:
+def mat_mul_grouped_with_output(
+    graph: Graph, a: Tensor, b: Tensor, out: Tensor, prog: program.Sequence, name: str = "", options: Options = None, cache: Cache = None
+) -> None:
     """``mat_mul_with_output`` for each group."""
-    _with_output(graph, a, b, out, prog, name, options, 3, "mat_mul_grouped_with_output")
+    _with_output(graph, a, b, out, prog, name, options, cache, 3, "mat_mul_grouped_with_output")
 
 
-def mat_mul_acc(graph: Graph, c: Tensor, k: float | Tensor, a: Tensor, b: Tensor, prog: program.Sequence, name: str = "", options: Options = None) -> None:
+def mat_mul_acc(
+    graph: Graph, c: Tensor, k: float | Tensor, a: Tensor, b: Tensor, prog: program.Sequence, name: str = "", options: Options = None, cache: Cache = None
+) -> None:
     """``c += k * (a @ b)``, in FLOAT, rounded to the type of ``c`` once.
 
     Args:
         k: A number, or a scalar tensor of FLOAT or HALF.
     """
-    _acc(graph, c, k, a, b, prog, name, options, 2, "mat_mul_acc")
+    _acc(graph, c, k, a, b, prog, name, options, cache, 2, "mat_mul_acc")
 
 
 def mat_mul_grouped_acc(
-    graph: Graph, c: Tensor, k: float | Tensor, a: Tensor, b: Tensor, prog: program.Sequence, name: str = "", options: Options = None
+    graph: Graph, c: Tensor, k: float | Tensor, a: Tensor, b: Tensor, prog: program.Sequence, name: str = "", options: Options = None, cache: Cache = None
 ) -> None:
     """``mat_mul_acc`` for each group."""
-    _acc(graph, c, k, a, b, prog, name, options, 3, "mat_mul_grouped_acc")
+    _acc(graph, c, k, a, b, prog, name, options, cache, 3, "mat_mul_grouped_acc")
 
 
-def mat_mul_report_plan(graph: Graph, input_type: DTypeLike, output_type: DTypeLike, a_shape: Shape, b_shape: Shape, options: Options = None) -> str:
+def mat_mul_report_plan(
+    graph: Graph, input_type: DTypeLike, output_type: DTypeLike, a_shape: Shape, b_shape: Shape, options: Options = None, cache: Cache = None
+) -> str:
     """What ``mat_mul`` of these would do, as text: splits, tiles, modelled cycles and memory."""
-    return _report(graph, input_type, output_type, a_shape, b_shape, options, 2, "mat_mul_report_plan")
+    return _report(graph, input_type, output_type, a_shape, b_shape, options, cache, 2, "mat_mul_report_plan")
 
 
-def mat_mul_grouped_report_plan(graph: Graph, input_type: DTypeLike, output_type: DTypeLike, a_shape: Shape, b_shape: Shape, options: Options = None) -> str:
+def mat_mul_grouped_report_plan(
+    graph: Graph, input_type: DTypeLike, output_type: DTypeLike, a_shape: Shape, b_shape: Shape, options: Options = None, cache: Cache = None
+) -> str:
     """The same for ``mat_mul_grouped``."""
-    return _report(graph, input_type, output_type, a_shape, b_shape, options, 3, "mat_mul_grouped_report_plan")
+    return _report(graph, input_type, output_type, a_shape, b_shape, options, cache, 3, "mat_mul_grouped_report_plan")
 
 
-def _product(graph: Graph, sizes: Sizes, dtype: ElementType, output: ElementType, options: Options, call: str) -> Product:
-    return Product(graph, sizes, dtype, output is not FLOAT, memory_proportion(options, call))
+def _product(graph: Graph, sizes: Sizes, dtype: ElementType, output: ElementType, options: Options, cache: Cache, call: str) -> Product:
+    return Product(graph, sizes, dtype, output is not FLOAT, memory_proportion(options, call), cache)
 
 
 def _created(
-    graph: Graph, dtype: DTypeLike, a_shape: Shape, b_shape: Shape, name: str, options: Options, output_type: DTypeLike | None, rank: int, call: str
+    graph: Graph,
+    dtype: DTypeLike,
+    a_shape: Shape,
+    b_shape: Shape,
+    name: str,
+    options: Options,
+    cache: Cache,
+    output_type: DTypeLike | None,
+    rank: int,
+    call: str,
 ) -> Tensor:
     element = floating(dtype, call)
     output = element if output_type is None else floating(output_type, call)
     sizes = sizes_of(a_shape, b_shape, call, rank)
-    product = _product(graph, sizes, element, output, options, call)
+    product = _product(graph, sizes, element, output, options, cache, call)
     if call.endswith("output"):
-        made = new_output(product, element, name)
+        made = product.new_output(element, name)
     elif call.endswith("lhs"):
         made = product.a.create(graph, element, product.a_tiles, name)[1]
     else:
@@ -139,44 +208,37 @@ def _created(
 
 
 def _mat_mul(
-    graph: Graph, a: Tensor, b: Tensor, prog: program.Sequence, output_type: DTypeLike | None, name: str, options: Options, rank: int, call: str
+    graph: Graph, a: Tensor, b: Tensor, prog: program.Sequence, output_type: DTypeLike | None, name: str, options: Options, cache: Cache, rank: int, call: str
 ) -> Tensor:
     sizes = check_tensors(call, rank, a=a, b=b)
     output = a.dtype if output_type is None else floating(output_type, call)
-    product = _product(graph, sizes, a.dtype, output, options, call)
-    out = new_output(product, output, name or call)
+    product = _product(graph, sizes, a.dtype, output, options, cache, call)
+    out = product.new_output(output, name or call)
     product.put(_grouped(a), _grouped(b), out, prog, name or call)
     return out if rank == 3 else out[0]
 
 
-def _with_output(graph: Graph, a: Tensor, b: Tensor, out: Tensor, prog: program.Sequence, name: str, options: Options, rank: int, call: str) -> None:
+def _with_output(
+    graph: Graph, a: Tensor, b: Tensor, out: Tensor, prog: program.Sequence, name: str, options: Options, cache: Cache, rank: int, call: str
+) -> None:
     sizes = check_tensors(call, rank, a=a, b=b, c=out)
-    product = _product(graph, sizes, a.dtype, out.dtype, options, call)
+    product = _product(graph, sizes, a.dtype, out.dtype, options, cache, call)
     product.put(_grouped(a), _grouped(b), _grouped(out), prog, name or call)
 
 
-def _acc(graph: Graph, c: Tensor, k: float | Tensor, a: Tensor, b: Tensor, prog: program.Sequence, name: str, options: Options, rank: int, call: str) -> None:
+def _acc(
+    graph: Graph, c: Tensor, k: float | Tensor, a: Tensor, b: Tensor, prog: program.Sequence, name: str, options: Options, cache: Cache, rank: int, call: str
+) -> None:
     sizes = check_tensors(call, rank, a=a, b=b, c=c)
-    product = Product(graph, sizes, a.dtype, True, memory_proportion(options, call))
-    product.add(_grouped(a), _grouped(b), _grouped(c), _factor(k, call), prog, name or call)
+    product = Product(graph, sizes, a.dtype, True, memory_proportion(options, call), cache)
+    product.add(_grouped(a), _grouped(b), _grouped(c), factor(k, call), prog, name or call)
 
 
-def _factor(k: Any, call: str) -> Any:
-    if not isinstance(k, Tensor):
-        try:
-            return float(k)
-        except (TypeError, ValueError):
-            raise GraphError(f"{call}: the factor k is {k!r:.80}", "a number, or a scalar tensor") from None
-    if k.num_elements != 1:
-        raise ShapeError(f"{call}: the factor k is {k!r}", "a tensor of one element")
-    if k.dtype not in (FLOAT, HALF):
-        raise ElementTypeError(f"{call}: the factor k is {k!r}", "FLOAT or HALF")
-    return k.reshape(())
-
-
-def _report(graph: Graph, input_type: DTypeLike, output_type: DTypeLike, a_shape: Shape, b_shape: Shape, options: Options, rank: int, call: str) -> str:
+def _report(
+    graph: Graph, input_type: DTypeLike, output_type: DTypeLike, a_shape: Shape, b_shape: Shape, options: Options, cache: Cache, rank: int, call: str
+) -> str:
     sizes = sizes_of(a_shape, b_shape, call, rank)
-    return str(_product(graph, sizes, floating(input_type, call), floating(output_type, call), options, call).plan)
+    return str(_product(graph, sizes, floating(input_type, call), floating(output_type, call), options, cache, call).plan)
 
 
 def _grouped(t: Tensor) -> Tensor:

@@ -8,10 +8,10 @@ from typing import Any
 
 from popcore.errors import ElementTypeError, GraphError, OptionError, ShapeError, near_matches
 from popcore.graph import Tensor
-from popcore.types import FLOAT, DTypeLike, ElementType, as_element_type
+from popcore.types import FLOAT, HALF, DTypeLike, ElementType, as_element_type
 
 PASSES = ("NONE", "INFERENCE_FWD", "TRAINING_FWD", "TRAINING_BWD", "TRAINING_WU")
-NAMES = ("availableMemoryProportion", "partialsType", "fullyConnectedPass")
+CONV_PASSES = (*PASSES, "FC_INFERENCE_FWD", "FC_TRAINING_FWD", "FC_TRAINING_BWD", "FC_TRAINING_WU")
 MEMORY_PROPORTION = 0.6
 Options = Mapping[str, Any] | None
 
@@ -69,20 +69,21 @@ def floating(dtype: DTypeLike, call: str) -> ElementType:
     return element
 
 
-def memory_proportion(options: Options, call: str) -> float:
+def memory_proportion(options: Options, call: str, pass_name: str = "fullyConnectedPass", passes: tuple[str, ...] = PASSES) -> float:
     """The option ``availableMemoryProportion``; the others are checked.
 
     Raises: OptionError: a name or a value that does not exist.
     """
     given = dict(options or {})
+    names = ("availableMemoryProportion", "partialsType", pass_name)
     for name in given:
-        if name not in NAMES:
-            raise OptionError(f"{call}: there is no option {name!r}", near_matches(name, NAMES, ", ".join(NAMES)))
+        if name not in names:
+            raise OptionError(f"{call}: there is no option {name!r}", near_matches(name, names, ", ".join(names)))
     partials = str(given.get("partialsType", "float"))
     if partials not in ("float", "FLOAT", repr(FLOAT)):
         raise OptionError(f"{call}: partialsType {partials!r}", "'float': sums of products are always FLOAT here")
-    if (which := given.get("fullyConnectedPass", "NONE")) not in PASSES:
-        raise OptionError(f"{call}: fullyConnectedPass {which!r}", ", ".join(PASSES))
+    if (which := given.get(pass_name, "NONE")) not in passes:
+        raise OptionError(f"{call}: {pass_name} {which!r}", ", ".join(passes))
     value = given.get("availableMemoryProportion", MEMORY_PROPORTION)
     try:
         proportion = float(value)
@@ -91,3 +92,20 @@ def memory_proportion(options: Options, call: str) -> float:
     if not 0 <= proportion <= 1:
         raise OptionError(f"{call}: availableMemoryProportion {value!r}", "a number from 0 to 1")
     return proportion
+
+
+def factor(k: Any, call: str) -> Any:
+    """What a result is multiplied with before it is added: a number, or a scalar tensor.
+
+    Raises: GraphError, ShapeError, ElementTypeError
+    """
+    if not isinstance(k, Tensor):
+        try:
+            return float(k)
+        except (TypeError, ValueError):
+            raise GraphError(f"{call}: the factor k is {k!r:.80}", "a number, or a scalar tensor") from None
+    if k.num_elements != 1:
+        raise ShapeError(f"{call}: the factor k is {k!r}", "a tensor of one element")
+    if k.dtype not in (FLOAT, HALF):
+        raise ElementTypeError(f"{call}: the factor k is {k!r}", "FLOAT or HALF")
+    return k.reshape(())

@@ -1,4 +1,4 @@
-"""The planner of products: how many parts of groups, m, n and k a product is cut into, each on a tile of its own.
+"""The planner of products and convolutions: how many parts each dimension is cut into, every part on a tile of its own.
 
 Among all splits that fit in the memory left for temporaries it takes the one of fewest modelled cycles. Where none fits in one go the
 parts of k are worked through one after the other (serial splits). Nothing is drawn and nothing timed: equal arguments give equal plans.
@@ -6,33 +6,29 @@ parts of k are worked through one after the other (serial splits). Nothing is dr
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 
 from popcore.compiler.cost import EXCHANGE_GENERAL, EXECUTE
-from popcore.ops.poplin.cost import pass_shape, product_cycles, sum_cycles
+from popcore.ops.poplin.cost import pass_shape, sum_cycles, work_cycles
+from popcore.ops.poplin.problem import Problem
 from popcore.ops.poputil import choose_mapping_offset
 from popcore.target import Target
-from popcore.types import Array, ElementType
+from popcore.types import Array
 
 MOST_SERIAL = 256
+MOST_CHOICES = 200_000  # splits that are priced; where there are more, counts of parts lie further apart
+COARSER = (1.0, 1.2, 1.5, 2.0, 3.0, 4.0, 8.0)  # the ratio of a count to the one before it, at least
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How ``[groups, m, k] @ [groups, k, n]`` is done. Part ``l`` of k consists of the ``serial`` blocks from ``l * serial`` on."""
+    """How a problem is done. Part ``l`` of k consists of the ``serial`` blocks from ``l * serial`` on."""
 
-    groups: int
-    m: int
-    k: int
-    n: int
-    dtype: ElementType
-    group_parts: int
-    m_parts: int
-    k_parts: int
-    n_parts: int
+    problem: Problem
+    parts: tuple[int, ...]  # of each of ``problem.lengths``
     serial: int
     grains: tuple[int, int]  # of k and of n: every cut but the last lies at a multiple
     num_tiles: int  # of the graph
@@ -45,44 +41,90 @@ class Plan:
 
     @property
     def tiles(self) -> int:
-        return self.group_parts * self.m_parts * self.k_parts * self.n_parts
+        return math.prod(self.parts)
 
     @property
     def cycles(self) -> int:
         return self.exchange_cycles + self.product_cycles + self.sum_cycles
 
     @property
-    def m_cuts(self) -> Array:
-        """int64[m_parts + 1]: where each part begins, and the end of the last."""
-        return cuts(self.m, self.m_parts, 1)
+    def batch_parts(self) -> int:
+        return self.parts[1]
+
+    @property
+    def field_parts(self) -> tuple[int, ...]:
+        return self.parts[2 : 2 + self.problem.rank]
+
+    @property
+    def n_parts(self) -> int:
+        return self.parts[2 + self.problem.rank]
+
+    @property
+    def kernel_parts(self) -> tuple[int, ...]:
+        return self.parts[3 + self.problem.rank : -1]
+
+    @property
+    def k_parts(self) -> int:
+        return self.parts[-1]
+
+    @property
+    def row_parts(self) -> int:
+        """Parts of batch and field."""
+        return self.batch_parts * math.prod(self.field_parts)
+
+    @property
+    def sum_parts(self) -> int:
+        """Parts of kernel and k: as many partial sums are there of a result."""
+        return math.prod(self.kernel_parts) * self.k_parts
+
+    @property
+    def batch_cuts(self) -> Array:
+        """int64[batch_parts + 1]: where each part begins, and the end of the last."""
+        return cuts(self.problem.batch, self.batch_parts, 1)
+
+    @property
+    def field_cuts(self) -> tuple[Array, ...]:
+        return tuple(cuts(w.out, p, 1) for w, p in zip(self.problem.windows, self.field_parts, strict=True))
+
+    @property
+    def kernel_cuts(self) -> tuple[Array, ...]:
+        return tuple(cuts(w.kernel, p, 1) for w, p in zip(self.problem.windows, self.kernel_parts, strict=True))
 
     @property
     def k_cuts(self) -> Array:
-        return cuts(self.k, self.k_parts * self.serial, self.grains[0])
+        return cuts(self.problem.k, self.k_parts * self.serial, self.grains[0])
 
     @property
     def n_cuts(self) -> Array:
-        return cuts(self.n, self.n_parts, self.grains[1])
+        return cuts(self.problem.n, self.n_parts, self.grains[1])
 
     @property
     def group_part(self) -> Array:
         """int64[groups]: the part that each group is in."""
-        return np.searchsorted(cuts(self.groups, self.group_parts, 1), np.arange(self.groups), "right") - 1
+        groups = self.problem.groups
+        return np.searchsorted(cuts(groups, self.parts[0], 1), np.arange(groups), "right") - 1
 
     def tile(self, group: Array, i: Array, j: Array, part: Array) -> Array:
-        """The tile of part (i, j) of the product of ``group``, for part ``part`` of k."""
-        at = ((self.group_part[group] * self.m_parts + i) * self.n_parts + j) * self.k_parts + part
+        """The tile of row part ``i`` and n part ``j`` of the result for ``group``, for part ``part`` of its sum."""
+        at = ((self.group_part[group] * self.row_parts + i) * self.n_parts + j) * self.sum_parts + part
         made: Array = (at + self.first_tile) % self.num_tiles
         return made
 
     def __str__(self) -> str:
-        shape = f"[{self.m}, {self.k}] @ [{self.k}, {self.n}]" + (f" x {self.groups} groups" if self.groups > 1 else "")
-        widest = [int(np.diff(c).max(initial=0)) for c in (self.m_cuts, self.k_cuts, self.n_cuts)]
+        widest = [int(np.diff(c).max(initial=0)) for c in (self.batch_cuts, self.k_cuts, self.n_cuts)]
+        if self.problem.windows:
+            field, kernel = (" x ".join(map(str, p)) for p in (self.field_parts, self.kernel_parts))
+            split = f"groups {self.parts[0]}, batch {self.batch_parts}, field {field}, n {self.n_parts}, kernel {kernel}, k {self.k_parts}"
+            shape = [" x ".join(str(int(np.diff(c).max(initial=0))) for c in x) for x in (self.field_cuts, self.kernel_cuts)]
+            each = f"a tile makes {widest[0]} x [{shape[0]}] of {widest[2]} channels from {widest[1]} and [{shape[1]}] of the kernel in a step"
+        else:
+            split = f"groups {self.parts[0]}, m {self.batch_parts}, n {self.n_parts}, k {self.k_parts}"
+            each = f"a tile multiplies [{widest[0]}, {widest[1]}] by [{widest[1]}, {widest[2]}] in a step"
         return "\n".join(
             (
-                f"product {shape} of {self.dtype!r}, sums in FLOAT",
-                f"  parts: groups {self.group_parts}, m {self.m_parts}, n {self.n_parts}, k {self.k_parts}, serial steps over k {self.serial}",
-                f"  a tile multiplies [{widest[0]}, {widest[1]}] by [{widest[1]}, {widest[2]}] in a step",
+                f"{self.problem}, sums in FLOAT",
+                f"  parts: {split}, serial steps over k {self.serial}",
+                f"  {each}",
                 f"  tiles: {self.tiles} of {self.num_tiles}, from tile {self.first_tile} on",
                 f"  cycles: exchange {self.exchange_cycles}, products {self.product_cycles}, sums {self.sum_cycles}, together {self.cycles}",
                 f"  temporary memory on a tile: {self.temporary_bytes} bytes" + ("" if self.fits else ", more than was allowed: nothing smaller exists"),
@@ -96,38 +138,66 @@ def cuts(length: int, parts: int, grain: int) -> Array:
     return np.minimum(np.arange(parts + 1, dtype=np.int64) * grains // max(parts, 1) * grain, length)
 
 
-@lru_cache(maxsize=1024)
-def plan(target: Target, groups: int, m: int, k: int, n: int, dtype: ElementType, sums: bool, proportion: float) -> Plan:
-    """The plan of a product.
+class PlanningCache:
+    """Plans that were made, by what they are for. Products and convolutions share one; so may several graphs."""
+
+    def __init__(self) -> None:
+        self._plans: dict[tuple[Target, Problem, bool, float], Plan] = {}
+
+    def __len__(self) -> int:
+        return len(self._plans)
+
+    def plan(self, target: Target, problem: Problem, sums: bool, proportion: float) -> Plan:
+        """The plan of a problem; see ``new_plan``."""
+        key = target, problem, sums, proportion
+        if key not in self._plans:
+            self._plans[key] = new_plan(*key)
+        return self._plans[key]
+
+
+SHARED = PlanningCache()
+"""What is used where no other is given."""
+
+
+def new_plan(target: Target, problem: Problem, sums: bool, proportion: float) -> Plan:
+    """The plan of a problem.
 
     Args:
-        sums: Whether partials are kept apart from the result even where k is not split: it is HALF, or added to something.
+        sums: Whether partials are kept apart from the result even where nothing that is summed over is split: it is HALF, or added to something.
         proportion: Of a tile's memory that temporaries may take.
     """
-    k_grain, n_grain = pass_shape(target, dtype)
-    empty = not (groups and m and k and n)
-    limits = [max(1, x) for x in (groups, m, -(-k // k_grain), -(-n // n_grain))]
-    choices = _choices(limits, 1 if empty else target.num_tiles)
-    found = _costs(target, (groups, m, k, n), dtype, sums, int(proportion * target.bytes_per_tile), choices, (k_grain, n_grain))
-    cycles, exchange, product, total, temporary, serial = found
-    fits = temporary <= int(proportion * target.bytes_per_tile)
+    k_grain, n_grain = (1, pass_shape(target, problem.dtype)[1]) if problem.channelwise else pass_shape(target, problem.dtype)
+    groups, batch, *rest = problem.lengths
+    field, n, kernel, k = rest[: problem.rank], rest[problem.rank], rest[problem.rank + 1 : -1], rest[-1]
+    if problem.whole_kernel:
+        kernel = [1] * problem.rank
+    limits = [max(1, x) for x in (groups, batch, *field, -(-n // n_grain), *kernel, -(-k // k_grain))]
+    choices = _choices(limits, 1 if problem.empty else target.num_tiles)
+    allowed = int(proportion * target.bytes_per_tile)
+    cycles, exchange, product, total, temporary, serial = _costs(target, problem, sums, allowed, choices, (k_grain, n_grain))
+    fits = temporary <= allowed
     key = np.where(fits, cycles, np.inf) if fits.any() else temporary.astype(float)
     used = choices.prod(axis=1)
-    best = int(np.lexsort((choices[:, 2], used, key))[0])
-    parts = choices[best].tolist()
+    best = int(np.lexsort((choices[:, 3 + problem.rank :].prod(axis=1), used, key))[0])
     spare = int(used[best]) < target.num_tiles
     return Plan(
-        groups, m, k, n, dtype, parts[0], parts[1], parts[2], parts[3], int(serial[best]), (k_grain, n_grain), target.num_tiles,
-        choose_mapping_offset(target.num_tiles, (groups, m, k, n)) if spare else 0,
+        problem, tuple(choices[best].tolist()), int(serial[best]), (k_grain, n_grain), target.num_tiles,
+        choose_mapping_offset(target.num_tiles, (groups, batch, *field, *kernel, k, n)) if spare else 0,
         int(exchange[best]), int(product[best]), int(total[best]), int(temporary[best]), bool(fits[best]),
     )  # fmt: skip
 
 
 def _choices(limits: list[int], tiles: int) -> Array:
-    """int64[c, 4]: parts of groups, m, k and n, at most ``tiles`` together. Of counts that give equal widest parts only the least."""
-    groups, rows, depth, columns = (_counts(limit, tiles) for limit in limits)
-    pairs = _products(_products(groups[:, None], rows, tiles), depth, tiles)
-    return _products(pairs, columns, tiles)
+    """int64[c, dimensions]: counts of parts, at most ``tiles`` together. Of counts that give equal widest parts only the least."""
+    for coarser in COARSER:
+        made = np.ones((1, 0), np.int64)
+        for limit in limits:
+            made = _products(made, _counts(limit, tiles, coarser), tiles)
+            if len(made) > MOST_CHOICES:
+                break
+        else:
+            return made
+    return np.ones((1, len(limits)), np.int64)
 
 
 def _products(left: Array, right: Array, most: int) -> Array:
@@ -136,26 +206,39 @@ def _products(left: Array, right: Array, most: int) -> Array:
     return np.hstack([left[i], right[j][:, None]])
 
 
-def _counts(limit: int, most: int) -> Array:
+def _counts(limit: int, most: int, coarser: float) -> Array:
     """Counts of parts worth considering, dimension by dimension."""
     all_counts = np.arange(1, min(limit, most) + 1, dtype=np.int64)
     _, first = np.unique(-(-limit // all_counts), return_index=True)
-    return np.sort(all_counts[first])
+    counts = np.sort(all_counts[first])
+    kept = [int(counts[0])]
+    for c in counts[1:].tolist():
+        if c >= kept[-1] * coarser:
+            kept.append(c)
+    return np.array(kept, np.int64)
 
 
 def _costs(
-    target: Target, sizes: tuple[int, int, int, int], dtype: ElementType, sums: bool, memory: int, choices: Array, grains: tuple[int, int]
+    target: Target, problem: Problem, sums: bool, memory: int, choices: Array, grains: tuple[int, int]
 ) -> tuple[Array, Array, Array, Array, Array, Array]:
     """Of each choice: cycles, those of exchange, products and sums; temporary bytes; serial steps."""
-    groups, m, k, n = sizes
-    group_parts, m_parts, k_parts, n_parts = choices.T
-    each = -(-groups // group_parts)  # groups that a tile works on in one step
-    rows = -(-m // m_parts)
+    rank, k, n = problem.rank, problem.k, problem.n
+    group_parts, batch_parts, k_parts, n_parts = choices[:, 0], choices[:, 1], choices[:, -1], choices[:, 2 + rank]
+    each = -(-problem.groups // group_parts)  # groups that a tile works on in one step
+    batch = -(-problem.batch // batch_parts)
+    rows = slab = batch
+    kernel: list[Array] = []
+    taps = np.ones_like(batch)
+    for d, w in enumerate(problem.windows):
+        out = -(-w.out // choices[:, 2 + d])
+        kernel.append(-(-w.kernel // choices[:, 3 + rank + d]))
+        rows, taps, slab = rows * out, taps * kernel[-1], slab * w.reach(out, kernel[-1])
     k_grains, n_grains = -(-k // grains[0]), -(-n // grains[1])
     columns = np.minimum(-(-n_grains // n_parts) * grains[1], n)
-    split = (k_parts > 1) | sums
+    parts = choices[:, 3 + rank :].prod(axis=1)
+    split = (parts > 1) | sums
     partials = np.where(split, each * rows * columns * 4, 0)
-    per_k = each * (rows + columns) * dtype.nbytes
+    per_k = each * (slab * (columns if problem.channelwise else 1) + taps * columns) * problem.dtype.nbytes
     most = np.maximum(k_grains // k_parts, 1)  # serial steps that leave a grain in each
     wanted = np.maximum(memory - partials, 1) // np.maximum(per_k * grains[0], 1)
     widest = -(-k_grains // k_parts)
@@ -165,10 +248,10 @@ def _costs(
     blocks = per_k * depth
     width = target.exchange_bytes_per_cycle
     exchange = serial * (EXCHANGE_GENERAL + EXECUTE + blocks // width)
-    product = serial * each * product_cycles(target, dtype, rows, depth, columns)
-    share = -(-(each * rows * columns) // k_parts)  # of a result that is shared out to the tiles of its parts
-    received = np.where(k_parts > 1, EXCHANGE_GENERAL + share * (k_parts - 1) * 4 // width, 0)
-    total = np.where(split, EXECUTE + received + sum_cycles(target, k_parts, share), 0)
-    gathered = np.where(k_parts > 1, share * k_parts * 4, 0)
+    product = serial * each * work_cycles(target, problem, rows, tuple(kernel), depth, columns)
+    share = -(-(each * rows * columns) // parts)  # of a result that is shared out to the tiles of its parts
+    received = np.where(parts > 1, EXCHANGE_GENERAL + share * (parts - 1) * 4 // width, 0)
+    total = np.where(split, EXECUTE + received + sum_cycles(target, parts, share), 0)
+    gathered = np.where(parts > 1, share * parts * 4, 0)
     temporary = np.maximum(blocks, gathered) + partials
     return exchange + product + total, exchange, product, total, temporary, serial
