@@ -16,6 +16,19 @@ from popcore.ops.poplin.mat_mul import (
     mat_mul_report_plan,
     mat_mul_with_output,
 )
+from popcore.ops.poplin.norms import (
+    create_norm_beta,
+    create_norm_gamma,
+    create_norm_params,
+    distributed_norm_statistics,
+    distributed_norm_statistics_gradients,
+    norm_gradients,
+    norm_param_gradients,
+    norm_statistics,
+    norm_statistics_gradients,
+    norm_whiten,
+    normalise,
+)
 
 __all__ = [
     "create_mat_mul_grouped_input_lhs",
@@ -24,6 +37,11 @@ __all__ = [
     "create_mat_mul_input_lhs",
     "create_mat_mul_input_rhs",
     "create_mat_mul_output",
+    "create_norm_beta",
+    "create_norm_gamma",
+    "create_norm_params",
+    "distributed_norm_statistics",
+    "distributed_norm_statistics_gradients",
     "mat_mul",
     "mat_mul_acc",
     "mat_mul_grouped",
@@ -32,4 +50,10 @@ __all__ = [
     "mat_mul_grouped_with_output",
     "mat_mul_report_plan",
     "mat_mul_with_output",
+    "norm_gradients",
+    "norm_param_gradients",
+    "norm_statistics",
+    "norm_statistics_gradients",
+    "norm_whiten",
+    "normalise",
 ]

@@ -11,7 +11,8 @@ from popcore.graph import Graph, Tensor
 from popcore.ops import popops
 from popcore.ops.popnn import softmax
 from popcore.ops.popops import common
-from popcore.ops.popops.expr import Cast, Clamp, Const, Erf, Exp, Expr, Gt, PlaceHolder, Relu, Select, Sigmoid, Tanh
+from popcore.ops.popops.expr import Clamp, Const, Erf, Exp, Expr, Gt, Relu, Select, Sigmoid, Tanh
+from popcore.ops.popops.widths import rounded, wide
 from popcore.program import Sequence
 from popcore.types import FLOAT, ElementType
 
@@ -80,8 +81,8 @@ def non_linearity_input_gradient(graph: Graph, kind: NonLinearityType, act: Tens
         raise ElementTypeError(f"{step}: {act!r} and {out_gradient!r}", "cast one of them")
     if kind.is_softmax:
         return softmax.softmax_gradient(graph, act, out_gradient, prog, step)
-    a, g = _wide(1, act.dtype), _wide(2, act.dtype)
-    return popops.map(graph, _narrow(g * _SLOPES[kind](a), act.dtype), [act, out_gradient], prog, step)
+    a, g = wide(1, act.dtype), wide(2, act.dtype)
+    return popops.map(graph, rounded(g * _SLOPES[kind](a), act.dtype), [act, out_gradient], prog, step)
 
 
 def _hard_sigmoid(x: Expr) -> Expr:
@@ -142,16 +143,7 @@ _SLOPES: Mapping[NonLinearityType, Callable[[Expr], Expr]] = {
 
 
 def _expression(kind: NonLinearityType, dtype: ElementType) -> Expr:
-    return _narrow(_FUNCTIONS[kind](_wide(1, dtype)), dtype)
-
-
-def _wide(k: int, dtype: ElementType) -> Expr:
-    """Operand ``k`` in FLOAT."""
-    return PlaceHolder(k) if dtype is FLOAT else Cast(PlaceHolder(k), FLOAT)
-
-
-def _narrow(e: Expr, dtype: ElementType) -> Expr:
-    return e if dtype is FLOAT else Cast(e, dtype)
+    return rounded(_FUNCTIONS[kind](wide(1, dtype)), dtype)
 
 
 def _checked(kind: NonLinearityType, name: str, *tensors: Tensor) -> str:
