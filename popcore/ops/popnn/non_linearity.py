@@ -82,7 +82,7 @@ def non_linearity_input_gradient(graph: Graph, kind: NonLinearityType, act: Tens
     if kind.is_softmax:
         return softmax.softmax_gradient(graph, act, out_gradient, prog, step)
     a, g = wide(1, act.dtype), wide(2, act.dtype)
-    return popops.map(graph, rounded(g * _SLOPES[kind](a), act.dtype), [act, out_gradient], prog, step)
+    return popops.map(graph, rounded(g * SLOPES[kind](a), act.dtype), [act, out_gradient], prog, step)
 
 
 def _hard_sigmoid(x: Expr) -> Expr:
@@ -120,7 +120,7 @@ def _one_where(condition: Expr, value: float = 1.0) -> Expr:
     return Select(Const(value, FLOAT), Const(0.0, FLOAT), condition)
 
 
-_FUNCTIONS: Mapping[NonLinearityType, Callable[[Expr], Expr]] = {
+FUNCTIONS: Mapping[NonLinearityType, Callable[[Expr], Expr]] = {
     Kind.SIGMOID: Sigmoid,
     Kind.HARD_SIGMOID: _hard_sigmoid,
     Kind.RELU: Relu,
@@ -130,7 +130,7 @@ _FUNCTIONS: Mapping[NonLinearityType, Callable[[Expr], Expr]] = {
     Kind.SWISH: lambda x: x * Sigmoid(x),
 }
 
-_SLOPES: Mapping[NonLinearityType, Callable[[Expr], Expr]] = {
+SLOPES: Mapping[NonLinearityType, Callable[[Expr], Expr]] = {
     Kind.SIGMOID: lambda y: y * (Const(1.0) - y),
     Kind.HARD_SIGMOID: lambda y: _one_where(Gt(y, Const(0.0)) & Gt(Const(1.0), y), 0.2),
     Kind.RELU: lambda y: _one_where(Gt(y, Const(0.0))),
@@ -143,7 +143,7 @@ _SLOPES: Mapping[NonLinearityType, Callable[[Expr], Expr]] = {
 
 
 def _expression(kind: NonLinearityType, dtype: ElementType) -> Expr:
-    return rounded(_FUNCTIONS[kind](wide(1, dtype)), dtype)
+    return rounded(FUNCTIONS[kind](wide(1, dtype)), dtype)
 
 
 def _checked(kind: NonLinearityType, name: str, *tensors: Tensor) -> str:
