@@ -1,6 +1,6 @@
 """Functions of neural networks: non-linearities, softmax, losses, normalisation. After PopLibs' popnn, in snake_case."""
 
-from popcore.ops.popnn import bn, gn, in_, ln
+from popcore.ops.popnn import bn, gn, gru, in_, ln, lstm
 from popcore.ops.popnn.extremes import arg_max, arg_min, max_and_arg_max, min_and_arg_min
 from popcore.ops.popnn.loss import LossType, calc_accuracy, calc_loss
 from popcore.ops.popnn.non_linearity import NonLinearityType, non_linearity, non_linearity_in_place, non_linearity_input_gradient
@@ -15,10 +15,12 @@ __all__ = [
     "calc_accuracy",
     "calc_loss",
     "gn",
+    "gru",
     "in_",
     "ln",
     "log_softmax",
     "log_softmax_in_place",
+    "lstm",
     "max_and_arg_max",
     "min_and_arg_min",
     "non_linearity",

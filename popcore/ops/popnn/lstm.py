@@ -151,7 +151,7 @@ def lstm_fwd(
         poplin.mat_mul_with_output(graph, h, kernel, rnn.flat_units(product), at.prog, f"{step}/product", made)
         _cell(at, params, at.read(weighted, "weighted_input"), product, gates, h, c)
         if outputs is not None:
-            at.write(outputs, _shown(at, params, h), "outputs")
+            at.write(outputs, rnn.shown(at, h) if params.preserve_final_state else h, "outputs")
         if saved is not None:
             state = [c.expand([0])] if params.output_full_sequence else [c.expand([0]), h.expand([0])]
             at.write(saved, concat([gates, *state]), "intermediates")
@@ -174,15 +174,6 @@ def _cell(at: rnn.TimeStep, params: LstmParams, weighted: Tensor, product: Tenso
     at.map(cell, [f, c, i, g], c, "cell_state", wide(2, dtype) if params.preserve_final_state else Const(0.0, FLOAT))
     output = wide(1, dtype) * FUNCTIONS[params.activation](wide(2, dtype))
     at.map(output, [o, c, h], h, "output", wide(3, dtype) if params.preserve_final_state else Const(0.0, FLOAT))
-
-
-def _shown(at: rnn.TimeStep, params: LstmParams, h: Tensor) -> Tensor:
-    """What the output of a step is: 0 where an example does not have it, though its state is kept."""
-    if params.var_time_steps is None or not params.preserve_final_state:
-        return h
-    shown = rnn.along(at.graph, h, (), h.dtype, f"{at.name}/shown")
-    at.map(wide(1, h.dtype), [h], shown, "shown", Const(0.0, FLOAT))
-    return shown
 
 
 def lstm_bwd(

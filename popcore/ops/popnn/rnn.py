@@ -19,7 +19,7 @@ from popcore.graph import Graph, Tensor, concat
 from popcore.ops import poplin, popops
 from popcore.ops.popnn.non_linearity import NonLinearityType
 from popcore.ops.popops import common
-from popcore.ops.popops.expr import Expr, Lt, PlaceHolder, Select
+from popcore.ops.popops.expr import Const, Expr, Lt, PlaceHolder, Select
 from popcore.ops.popops.placing import mapped_runs, output_like
 from popcore.ops.popops.widths import rounded, wide
 from popcore.ops.poputil import map_tensor_linearly
@@ -258,9 +258,18 @@ def require_order(order: tuple[Any, ...], units: type[enum.IntEnum]) -> None:
         raise GraphError(f"cell_order is {order!r}", f"each {units.__name__} once")
 
 
-def picked(t: Tensor, places: list[int]) -> Tensor:
-    """Entries of the first dimension as one tensor."""
-    return concat([t[p : p + 1] for p in places])
+def picked(t: Tensor, places: list[int], dim: int = 0) -> Tensor:
+    """Entries of one dimension as one tensor."""
+    return concat([t.slice(p, p + 1, dim) for p in places], dim)
+
+
+def shown(at: TimeStep, state: Tensor) -> Tensor:
+    """What a step's output is: the state, but 0 where an example that keeps its state does not have the step."""
+    if at.params.var_time_steps is None:
+        return state
+    made = along(at.graph, state, (), state.dtype, f"{at.name}/shown")
+    at.map(wide(1, state.dtype), [state], made, "shown", Const(0.0, FLOAT))
+    return made
 
 
 def input_gradient(graph: Graph, params: RnnParams, d_units: Tensor, weights: Tensor, prog: Sequence, name: str, options: common.Options) -> Tensor:
