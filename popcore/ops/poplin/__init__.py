@@ -1,5 +1,6 @@
 """Linear algebra: products of matrices, planned over tiles. After PopLibs' poplin, in snake_case."""
 
+from popcore.ops.poplin.cholesky import cholesky, cholesky_in_place, create_cholesky_input
 from popcore.ops.poplin.mat_mul import (
     create_mat_mul_grouped_input_lhs,
     create_mat_mul_grouped_input_rhs,
@@ -29,8 +30,12 @@ from popcore.ops.poplin.norms import (
     norm_whiten,
     normalise,
 )
+from popcore.ops.poplin.triangular import create_triangular_solve_input_lhs, create_triangular_solve_input_rhs, triangular_mask, triangular_solve
 
 __all__ = [
+    "cholesky",
+    "cholesky_in_place",
+    "create_cholesky_input",
     "create_mat_mul_grouped_input_lhs",
     "create_mat_mul_grouped_input_rhs",
     "create_mat_mul_grouped_output",
@@ -40,6 +45,8 @@ __all__ = [
     "create_norm_beta",
     "create_norm_gamma",
     "create_norm_params",
+    "create_triangular_solve_input_lhs",
+    "create_triangular_solve_input_rhs",
     "distributed_norm_statistics",
     "distributed_norm_statistics_gradients",
     "mat_mul",
@@ -56,4 +63,6 @@ __all__ = [
     "norm_statistics_gradients",
     "norm_whiten",
     "normalise",
+    "triangular_mask",
+    "triangular_solve",
 ]
