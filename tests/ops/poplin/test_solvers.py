@@ -44,7 +44,9 @@ def test_solutions_of_triangular_systems(groups, n, k, left, lower, unit, block,
 
 
 @settings(max_examples=15, deadline=None)
-@given(st.integers(1, 3), st.sampled_from([0, 1, 2, 5, 8, 13]), st.booleans(), st.sampled_from([2, 3, 64]), st.sampled_from([FLOAT, HALF]), st.integers(0, 1000))
+@given(
+    st.integers(1, 3), st.sampled_from([0, 1, 2, 5, 8, 13]), st.booleans(), st.sampled_from([2, 3, 64]), st.sampled_from([FLOAT, HALF]), st.integers(0, 1000)
+)
 def test_factors_of_positive_definite_matrices(groups, n, lower, block, dtype, seed):
     """Only one triangle is read, the other becomes 0."""
     rng = np.random.default_rng(seed)

@@ -35,7 +35,14 @@ def plain(params, steps, x, w, u, b, h, c):
 
 def drawn(dtype, seed=0, scale=0.6):
     rng = np.random.default_rng(seed)
-    shapes = {"x": (STEPS, BATCH, INPUTS), "w": (4, INPUTS, OUTPUTS), "u": (4, OUTPUTS, OUTPUTS), "b": (4, OUTPUTS), "h": (BATCH, OUTPUTS), "c": (BATCH, OUTPUTS)}
+    shapes = {
+        "x": (STEPS, BATCH, INPUTS),
+        "w": (4, INPUTS, OUTPUTS),
+        "u": (4, OUTPUTS, OUTPUTS),
+        "b": (4, OUTPUTS),
+        "h": (BATCH, OUTPUTS),
+        "c": (BATCH, OUTPUTS),
+    }
     return {name: (scale * rng.standard_normal(shape)).astype(dtype.numpy) for name, shape in shapes.items()}
 
 
