@@ -64,7 +64,7 @@ class GruParams(rnn.RnnParams):
 
     @property
     def per_step(self) -> int:
-        """Units for which a pass keeps something of a step: the candidate counts twice if the reset comes after."""
+        """Units of a step for which a pass keeps something, the candidate twice if the reset comes after; on the way there also the state before."""
         return UNITS + self.reset_after
 
     @property
@@ -147,17 +147,18 @@ def _forward(
     biases = weights.biases[:, 0] if params.reset_after else weights.biases
     weighted = rnn.weighted_input(graph, params, in_, weights.input_weights, biases, h, prog, step, made)
     outputs = rnn.along(graph, h, (params.time_steps,), dtype, f"{step}/outputs") if full else None
-    kept = params.per_step + (not full)
-    saved = rnn.along(graph, h, (params.time_steps, kept), dtype, f"{step}/intermediates") if intermediates is not None else None
+    saved = rnn.along(graph, h, (params.time_steps, params.per_step + 1), dtype, f"{step}/intermediates") if intermediates is not None else None
     cell = _Cell(graph, params, weights, h, step, made)
 
     def body(at: rnn.TimeStep) -> None:
         score = None if scores is None else at.read(scores.transpose(), "score").expand([1])
-        before = cell.forward(at, at.read(weighted, "weighted_input"), score)
+        if saved is not None:
+            at.write(saved[:, params.per_step], h, "state_before")
+        units = cell.forward(at, at.read(weighted, "weighted_input"), score)
         if outputs is not None:
             at.write(outputs, rnn.shown(at, h), "outputs")
         if saved is not None:
-            at.write(saved, before if full else concat([before, h.expand([0])]), "intermediates")
+            at.write(saved[:, : params.per_step], units, "units_of_step")
 
     prog.add(rnn.each_step(graph, params, body, step))
     if intermediates is not None and saved is not None:
@@ -252,10 +253,9 @@ class _Back:
         self.graph, self.params, self.kept, self.weights, self.in_, self.step = graph, params, kept, weights, in_, step
         self.options = rnn.product_options(step, options)
         _check(step, params, state_init, in_, weights, None)
-        full = params.output_full_sequence
-        rnn.require(step, {"fwd_intermediates": (kept, (params.time_steps, params.per_step + (not full), *params.state_shape))}, params.data_type)
+        rnn.require(step, {"fwd_intermediates": (kept, (params.time_steps, params.per_step + 1, *params.state_shape))}, params.data_type)
         rnn.require(step, {"the output": (output, _output_shape(params))}, params.data_type)
-        self.states = rnn.before(state_init, output if full else kept[:, params.per_step])
+        self.states = kept[:, params.per_step]
         cand = params.place(_CANDIDATE)
         self.products = [_PRODUCT if params.reset_after and k == cand else k for k in range(UNITS)]
         """For each place of a unit, which kept gradient is that of its product with the state."""
@@ -280,7 +280,7 @@ class _Back:
         def body(at: rnn.TimeStep) -> None:
             grad = at.read(output_grad, "output_grad") if params.output_full_sequence else None
             score = None if scores is None else at.read(scores.transpose(), "score").expand([1])
-            d_score = cell.backward(at, at.read(self.kept, "intermediates"), at.read(self.states, "state"), grad, score)
+            d_score = cell.backward(at, at.read(self.kept, "intermediates"), grad, score)
             at.write(d_units, cell.d_units, "d_units")
             if d_scores is not None and d_score is not None:
                 at.write(d_scores.transpose(), d_score, "d_score")
@@ -328,10 +328,11 @@ class _CellBack:
             self.d_reset_state = rnn.along(graph, d_h, (), FLOAT, f"{self.step}/d_reset_state")
             self.candidate_kernel = rnn.transposed(graph, kernel[params.place(_CANDIDATE)], batch, prog, f"{self.step}/candidate_kernel", layer.options)
 
-    def backward(self, at: rnn.TimeStep, kept: Tensor, before: Tensor, output_grad: Tensor | None, score: Tensor | None) -> Tensor | None:
+    def backward(self, at: rnn.TimeStep, kept: Tensor, output_grad: Tensor | None, score: Tensor | None) -> Tensor | None:
         """Writes ``d_units`` and ``d_h``. Returns: the gradient of the score, if there is one."""
         params, dtype, d_total, d_h = self.params, self.params.data_type, self.d_total, self.d_h
         reset, update, candidate = (kept[params.place(u)] for u in BasicGruCellUnit)
+        before = kept[params.per_step]
         d_reset, d_update, d_candidate = (self.d_units[params.place(u)] for u in BasicGruCellUnit)
         incoming = PlaceHolder(1) if output_grad is None else PlaceHolder(1) + wide(2, output_grad.dtype)
         at.map(incoming, [d_h] if output_grad is None else [d_h, output_grad], d_total, "d_total", Const(0.0, FLOAT))

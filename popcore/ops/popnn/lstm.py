@@ -18,8 +18,8 @@ from popcore.ops import poplin, popops
 from popcore.ops.popnn import rnn
 from popcore.ops.popnn.non_linearity import FUNCTIONS, SLOPES
 from popcore.ops.popops import common
-from popcore.ops.popops.expr import Const, PlaceHolder
-from popcore.ops.popops.widths import wide
+from popcore.ops.popops.expr import Cast, Const, Expr, PlaceHolder
+from popcore.ops.popops.widths import rounded, wide
 from popcore.program import Copy, Sequence
 from popcore.types import FLOAT
 
@@ -33,7 +33,8 @@ class BasicLstmCellUnit(enum.IntEnum):
 
 UNITS = len(BasicLstmCellUnit)
 _FORGET, _INPUT, _CANDIDATE, _OUTPUT = BasicLstmCellUnit
-_CELL, _HIDDEN = UNITS, UNITS + 1  # what is kept of a step after its units
+_CELL, _HIDDEN = UNITS, UNITS + 1  # kept of a step after its units: the state before it
+KEPT = UNITS + 2
 
 
 def get_default_basic_lstm_cell_order() -> tuple[BasicLstmCellUnit, ...]:
@@ -57,11 +58,6 @@ class LstmParams(rnn.RnnParams):
 
     def place(self, unit: BasicLstmCellUnit) -> int:
         return self.cell_order.index(unit)
-
-    @property
-    def kept(self) -> int:
-        """Tensors that a forward pass keeps of a step: the units, the cell state, the output if that is not returned."""
-        return UNITS + (1 if self.output_full_sequence else 2)
 
 
 class LstmState(NamedTuple):
@@ -143,18 +139,19 @@ def lstm_fwd(
     prog.add(Sequence(Copy(state_init.output, h), Copy(state_init.cell_state, c)))
     weighted = rnn.weighted_input(graph, params, in_, weights.input_weights, weights.biases, h, prog, step, made)
     outputs = rnn.along(graph, h, (params.time_steps,), dtype, f"{step}/outputs") if params.output_full_sequence else None
-    saved = rnn.along(graph, h, (params.time_steps, params.kept), dtype, f"{step}/intermediates") if intermediates is not None else None
+    saved = rnn.along(graph, h, (params.time_steps, KEPT), dtype, f"{step}/intermediates") if intermediates is not None else None
     product, gates = (rnn.along(graph, h, (UNITS,), d, f"{step}/{what}") for d, what in ((FLOAT, "product"), (dtype, "gates")))
     kernel = rnn.flat_units(weights.output_weights)
 
     def body(at: rnn.TimeStep) -> None:
+        if saved is not None:
+            at.write(saved[:, UNITS:], concat([c.expand([0]), h.expand([0])]), "state_before")
         poplin.mat_mul_with_output(graph, h, kernel, rnn.flat_units(product), at.prog, f"{step}/product", made)
         _cell(at, params, at.read(weighted, "weighted_input"), product, gates, h, c)
         if outputs is not None:
             at.write(outputs, rnn.shown(at, h) if params.preserve_final_state else h, "outputs")
         if saved is not None:
-            state = [c.expand([0])] if params.output_full_sequence else [c.expand([0]), h.expand([0])]
-            at.write(saved, concat([gates, *state]), "intermediates")
+            at.write(saved[:, :UNITS], gates, "gates_of_step")
 
     prog.add(rnn.each_step(graph, params, body, step))
     if intermediates is not None and saved is not None:
@@ -170,10 +167,15 @@ def _cell(at: rnn.TimeStep, params: LstmParams, weighted: Tensor, product: Tenso
         parts = [rnn.picked(t, places) for t in (weighted, product, gates)]
         at.map(FUNCTIONS[kind](PlaceHolder(1) + PlaceHolder(2)), parts[:2], parts[2], what)
     f, i, g, o = (gates[params.place(u)] for u in BasicLstmCellUnit)
-    cell = wide(1, dtype) * wide(2, dtype) + wide(3, dtype) * wide(4, dtype)
-    at.map(cell, [f, c, i, g], c, "cell_state", wide(2, dtype) if params.preserve_final_state else Const(0.0, FLOAT))
+    at.map(_new_cell(params), [f, c, i, g], c, "cell_state", wide(2, dtype) if params.preserve_final_state else Const(0.0, FLOAT))
     output = wide(1, dtype) * FUNCTIONS[params.activation](wide(2, dtype))
     at.map(output, [o, c, h], h, "output", wide(3, dtype) if params.preserve_final_state else Const(0.0, FLOAT))
+
+
+def _new_cell(params: LstmParams) -> Expr:
+    """The cell state after a step, of its forget gate, the state before, its input gate and its candidate."""
+    f, before, i, g = (wide(k, params.data_type) for k in range(1, 5))
+    return f * before + i * g
 
 
 def lstm_bwd(
@@ -203,7 +205,6 @@ def lstm_bwd(
     for sum_, t in given if params.output_full_sequence else [(d_h, output_grad), *given]:
         popops.scaled_add_to(graph, sum_, t, 1.0, prog, name=step)
     d_units = rnn.along(graph, state, (params.time_steps, UNITS), params.data_type, f"{step}/d_units")
-    cells = rnn.before(fwd_state_init.cell_state, fwd_intermediates[:, _CELL])
     kernel = rnn.transposed(graph, rnn.flat_units(weights.output_weights), params.batch_size, prog, f"{step}/kernel", made)
     new_d_h, d_out, total = (rnn.along(graph, state, (), FLOAT, f"{step}/{what}") for what in ("product", "d_out", "d_total"))
     d_gates = rnn.along(graph, state, (UNITS,), params.data_type, f"{step}/d_gates")
@@ -211,7 +212,7 @@ def lstm_bwd(
     def body(at: rnn.TimeStep) -> None:
         kept = at.read(fwd_intermediates, "intermediates")
         incoming = [d_h, at.read(output_grad, "output_grad")] if params.output_full_sequence else [d_h]
-        _cell_back(at, params, kept, at.read(cells, "cell_state"), incoming, d_out, total, d_c, d_gates)
+        _cell_back(at, params, kept, incoming, d_out, total, d_c, d_gates)
         at.write(d_units, d_gates, "d_units")
         poplin.mat_mul_with_output(graph, rnn.flat_units(d_gates), kernel, new_d_h, at.prog, f"{step}/product", made)
         at.map(PlaceHolder(1), [new_d_h, d_h], d_h, "d_output", PlaceHolder(2) if params.preserve_final_state else Const(0.0, FLOAT))
@@ -224,21 +225,22 @@ def lstm_bwd(
     return LstmState(*(popops.cast(graph, t, params.data_type, prog, step) for t in (d_h, d_c)))
 
 
-def _cell_back(
-    at: rnn.TimeStep, params: LstmParams, kept: Tensor, c_before: Tensor, incoming: Items[Tensor], d_out: Tensor, total: Tensor, d_c: Tensor, d_gates: Tensor
-) -> None:
+def _cell_back(at: rnn.TimeStep, params: LstmParams, kept: Tensor, incoming: Items[Tensor], d_out: Tensor, total: Tensor, d_c: Tensor, d_gates: Tensor) -> None:
     """``d_gates``, and ``d_c`` of the step before, from what the step kept and the gradients of its state. ``d_out`` and ``total`` are scratch."""
     dtype, nothing = params.data_type, Const(0.0, FLOAT)
     act, gate = params.activation, params.recurrent_activation
     f, i, g, o = (kept[params.place(u)] for u in BasicLstmCellUnit)
-    c = kept[_CELL]
+    before = kept[_CELL]
     d_f, d_i, d_g, d_o = (d_gates[params.place(u)] for u in BasicLstmCellUnit)
     sum_ = PlaceHolder(1) if len(incoming) == 1 else PlaceHolder(1) + wide(2, incoming[1].dtype)
     at.map(sum_, list(incoming), d_out, "d_out", nothing)
-    shown = FUNCTIONS[act](wide(2, dtype))
-    at.map(PlaceHolder(1) + PlaceHolder(4) * wide(3, dtype) * SLOPES[act](shown), [d_c, c, o, d_out], total, "d_cell", nothing)
-    at.map(PlaceHolder(1) * shown * SLOPES[gate](wide(3, dtype)), [d_out, c, o], d_o, "d_output_gate")
-    for d, y, other, kind, what in ((d_f, f, c_before, gate, "d_forget_gate"), (d_i, i, g, gate, "d_input_gate"), (d_g, g, i, act, "d_candidate")):
+    c = rounded(_new_cell(params), dtype)  # as it was rounded on the way there
+    shown = FUNCTIONS[act](c if dtype is FLOAT else Cast(c, FLOAT))
+    o_, d_out_, d_c_ = wide(5, dtype), PlaceHolder(6), PlaceHolder(7)
+    tensors = [f, before, i, g, o, d_out, d_c]
+    at.map(d_c_ + d_out_ * o_ * SLOPES[act](shown), tensors, total, "d_cell", nothing)
+    at.map(d_out_ * shown * SLOPES[gate](o_), tensors[:6], d_o, "d_output_gate")
+    for d, y, other, kind, what in ((d_f, f, before, gate, "d_forget_gate"), (d_i, i, g, gate, "d_input_gate"), (d_g, g, i, act, "d_candidate")):
         at.map(PlaceHolder(1) * wide(2, dtype) * SLOPES[kind](wide(3, dtype)), [total, other, y], d, what)
     at.map(PlaceHolder(1) * wide(2, dtype), [total, f, d_c], d_c, "d_cell_state", PlaceHolder(3) if params.preserve_final_state else nothing)
 
@@ -253,9 +255,8 @@ def lstm_wu(
     _check(step, params, fwd_state_init, in_, weights)
     _check_kept(step, params, fwd_intermediates, output=output)
     rnn.require(step, {"bwd_intermediates": (bwd_intermediates, (params.time_steps, UNITS, *params.state_shape))}, params.data_type)
-    outputs = output if params.output_full_sequence else fwd_intermediates[:, _HIDDEN]
     d_inputs = rnn.weight_gradient(graph, params, in_, bwd_intermediates, prog, f"{step}/input_weights", made)
-    d_outputs = rnn.weight_gradient(graph, params, rnn.before(fwd_state_init.output, outputs), bwd_intermediates, prog, f"{step}/output_weights", made)
+    d_outputs = rnn.weight_gradient(graph, params, fwd_intermediates[:, _HIDDEN], bwd_intermediates, prog, f"{step}/output_weights", made)
     return LstmWeights(d_inputs, d_outputs, rnn.bias_gradient(graph, bwd_intermediates, prog, step))
 
 
@@ -288,5 +289,5 @@ def _check(call: str, params: LstmParams, state: LstmState, in_: Tensor, weights
 
 def _check_kept(call: str, params: LstmParams, kept: Tensor, **outputs: Tensor) -> None:
     shape = (params.time_steps, *params.state_shape) if params.output_full_sequence else params.state_shape
-    rnn.require(call, {"fwd_intermediates": (kept, (params.time_steps, params.kept, *params.state_shape))}, params.data_type)
+    rnn.require(call, {"fwd_intermediates": (kept, (params.time_steps, KEPT, *params.state_shape))}, params.data_type)
     rnn.require(call, {name: (t, shape) for name, t in outputs.items()}, params.data_type)

@@ -237,11 +237,6 @@ def each_step(graph: Graph, params: RnnParams, body: Callable[[TimeStep], None],
     return popops.counted_loop(graph, params.time_steps, inside, name=name)
 
 
-def before(first: Tensor, sequence: Tensor) -> Tensor:
-    """What was there before each entry of ``sequence``: ``first``, then all of it but the last."""
-    return concat([first.expand([0]), sequence[: sequence.shape[0] - 1]])
-
-
 def require(call: str, shapes: Mapping[str, tuple[Tensor, tuple[int, ...]]], dtype: ElementType) -> None:
     """Raises: GraphError, ShapeError, ElementTypeError: a tensor, by its name in the call, that is not (tensor, shape) and of ``dtype``."""
     for name, (t, shape) in shapes.items():
