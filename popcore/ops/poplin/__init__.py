@@ -1,5 +1,6 @@
 """Linear algebra: products of matrices, planned over tiles. After PopLibs' poplin, in snake_case."""
 
+from popcore.ops.poplin import experimental
 from popcore.ops.poplin.cholesky import cholesky, cholesky_in_place, create_cholesky_input
 from popcore.ops.poplin.mat_mul import (
     create_mat_mul_grouped_input_lhs,
@@ -49,6 +50,7 @@ __all__ = [
     "create_triangular_solve_input_rhs",
     "distributed_norm_statistics",
     "distributed_norm_statistics_gradients",
+    "experimental",
     "mat_mul",
     "mat_mul_acc",
     "mat_mul_grouped",
