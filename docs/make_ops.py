@@ -5,7 +5,10 @@ from __future__ import annotations
 import importlib
 import inspect
 import re
+from collections.abc import Iterable
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 from popcore.ops.popops.operations import KIND_LETTERS, ROWS
 
@@ -16,7 +19,7 @@ Written by `python docs/make_ops.py` from the code; edit that instead. Names are
 order. How exact each operation is: `docs/numerics.md`.
 """
 
-MODULES = ("popops", "poplin", "popnn", "poputil")
+MODULES = ("popops", "poplin", "popnn", "popfloat", "poputil")
 
 # The functions of PopLibs that public programs use most, in order.
 MOST_USED = [
@@ -136,12 +139,32 @@ def found(name: str) -> str:
     module, *inner, function = name.split("::")
     for room in (module, *MODULES):
         try:
-            place = importlib.import_module(".".join(["popcore.ops", room, *(inner if room == module else [])]))
+            where = ".".join([room, *(inner if room == module else [])])
+            place = importlib.import_module(f"popcore.ops.{where}")
         except ModuleNotFoundError:
             continue
         if hasattr(place, snake(function)):
-            return f"`{room}.{snake(function)}`"
+            return f"`{where}.{snake(function)}`"
     return ""
+
+
+def at_home(room: ModuleType, name: str) -> bool:
+    """Whether a name of a module is one of its functions or classes, be it another name for one of a sibling's."""
+    thing = getattr(room, name)
+    kind = inspect.isfunction(thing) or inspect.isclass(thing)
+    return kind and (thing.__module__ == room.__name__ or (thing.__module__.startswith("popcore.") and name != thing.__name__))
+
+
+def listed(title: str, place: Any, names: Iterable[str]) -> list[str]:
+    """A table of the functions, classes and modules among ``names``, each with the first sentence of what it says of itself."""
+    parts = ["", f"## {title}", "", "| name | what it is |", "|---|---|"]
+    for name in names:
+        thing = getattr(place, name)
+        text = inspect.getdoc(thing) if callable(thing) or inspect.ismodule(thing) else None
+        if text:
+            sentence = " ".join(text.split("\n\n")[0].split()).replace("``", "`").replace("|", "\\|")
+            parts.append(f"| `{name}` | {sentence} |")
+    return parts
 
 
 def render() -> str:
@@ -161,14 +184,14 @@ def render() -> str:
     for op, row in ROWS.items():
         types = ", ".join(KINDS[k] for k in row.kinds) + (f" of {row.bits} bits" if row.bits else "")
         parts.append(f"| `{op.value}` | {types} | {(getattr(popops, op.value).__doc__ or '').splitlines()[0]} |")
-    parts += ["", "## The rest of popops", "", "| name | what it is |", "|---|---|"]
     forms = {op.value + suffix for op in ROWS for suffix in ("", "_in_place", "_with_output")}
-    for name in sorted(set(popops.__all__) - forms):
-        thing = getattr(popops, name)
-        text = inspect.getdoc(thing) if callable(thing) or inspect.ismodule(thing) else None
-        if text:
-            sentence = " ".join(text.split("\n\n")[0].split()).replace("``", "`").replace("|", "\\|")
-            parts.append(f"| `{name}` | {sentence} |")
+    parts += listed("The rest of popops", popops, sorted(set(popops.__all__) - forms))
+    for module in ("poplin", "popnn", "popfloat"):
+        place = importlib.import_module(f"popcore.ops.{module}")
+        parts += listed(module, place, place.__all__)
+        for inner in (n for n in place.__all__ if inspect.ismodule(getattr(place, n))):
+            room = getattr(place, inner)
+            parts += listed(f"{module}.{inner}", room, [n for n in vars(room) if not n.startswith("_") and at_home(room, n)])
     return "\n".join(parts) + "\n"
 
 

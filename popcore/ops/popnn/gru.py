@@ -24,6 +24,8 @@ from popcore.types import FLOAT
 
 
 class BasicGruCellUnit(enum.IntEnum):
+    """What a GRU has of each: two gates and the candidate for the state."""
+
     RESET_GATE = 0
     UPDATE_GATE = 1
     CANDIDATE = 2
@@ -35,6 +37,7 @@ _PRODUCT = UNITS  # kept of a step after its units, if the reset comes after: h 
 
 
 def get_default_basic_gru_cell_order() -> tuple[BasicGruCellUnit, ...]:
+    """Reset gate, update gate, candidate."""
     return tuple(BasicGruCellUnit)
 
 
@@ -96,6 +99,7 @@ def create_weights_kernel(graph: Graph, params: GruParams, name: str = "", optio
 
 
 def create_weights_biases(graph: Graph, params: GruParams, name: str = "") -> Tensor:
+    """(3, outputs), or with ``reset_after`` (3, 2, outputs)."""
     return rnn.create_biases(graph, params, params.bias_shape, name)
 
 

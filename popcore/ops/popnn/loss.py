@@ -23,6 +23,8 @@ LEAST_PROBABILITY = float(np.finfo(np.float32).tiny)
 
 
 class LossType(enum.Enum):
+    """How far outputs are from what is expected."""
+
     SUM_SQUARED_LOSS = "sum_squared"  # half the squares of what is off
     CROSS_ENTROPY_LOSS = "cross_entropy"  # minus the logarithm of the right class's probability
 

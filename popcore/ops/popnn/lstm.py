@@ -25,6 +25,8 @@ from popcore.types import FLOAT
 
 
 class BasicLstmCellUnit(enum.IntEnum):
+    """What an LSTM has of each: three gates and the candidate for the cell state."""
+
     FORGET_GATE = 0
     INPUT_GATE = 1
     CANDIDATE = 2
@@ -38,6 +40,7 @@ KEPT = UNITS + 2
 
 
 def get_default_basic_lstm_cell_order() -> tuple[BasicLstmCellUnit, ...]:
+    """Forget gate, input gate, candidate, output gate."""
     return tuple(BasicLstmCellUnit)
 
 
@@ -88,18 +91,22 @@ def create_input(graph: Graph, params: LstmParams, name: str = "", options: comm
 
 
 def create_initial_output(graph: Graph, params: LstmParams, name: str = "") -> Tensor:
+    """(batch, outputs)"""
     return rnn.create_state(graph, params, common.joined(name, "initial_output"))
 
 
 def create_initial_cell_state(graph: Graph, params: LstmParams, name: str = "") -> Tensor:
+    """(batch, outputs)"""
     return rnn.create_state(graph, params, common.joined(name, "initial_cell_state"))
 
 
 def create_initial_state(graph: Graph, params: LstmParams, name: str = "") -> LstmState:
+    """Both."""
     return LstmState(create_initial_output(graph, params, name), create_initial_cell_state(graph, params, name))
 
 
 def zero_initial_state(graph: Graph, initial_state: LstmState, prog: Sequence, name: str = "") -> None:
+    """A step that makes both 0."""
     for t in initial_state:
         popops.zero(graph, t, prog, common.joined(name, "zero_initial_state"))
 
@@ -110,6 +117,7 @@ def create_weights_kernel(graph: Graph, params: LstmParams, name: str = "", opti
 
 
 def create_weights_biases(graph: Graph, params: LstmParams, name: str = "") -> Tensor:
+    """(4, outputs)"""
     return rnn.create_biases(graph, params, (UNITS,), name)
 
 
