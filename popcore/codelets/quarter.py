@@ -82,28 +82,32 @@ class FromF143(Vertex, Generic[Q, T]):
     out: Output[Vector[T]]
 
     def compute(self) -> None:
-        scale = _POWERS[_scale_of(self.metadata, 0) - LEAST_SCALE]
+        scale = _POWERS[_scale_of(self.metadata, self.format_bit()) - LEAST_SCALE]
         for i in range(len(self.out)):
-            self.out[i] = F143_VALUES[int(self.x[i])] * scale
+            self.out[i] = self.number(int(self.x[i])) * scale
 
     def cycles(self) -> int:
         return _bundles(len(self.out))
 
+    @staticmethod
+    def format_bit() -> int:
+        return 0
 
-class FromF152(Vertex, Generic[Q, T]):
-    """Numbers from codes of QUARTER_F152."""
+    @staticmethod
+    def number(code: int) -> float:
+        return F143_VALUES[code]
 
-    x: Input[Vector[Q]]
-    metadata: Input[UNSIGNED_CHAR]
-    out: Output[Vector[T]]
 
-    def compute(self) -> None:
-        scale = _POWERS[_scale_of(self.metadata, FORMAT_BIT) - LEAST_SCALE]
-        for i in range(len(self.out)):
-            self.out[i] = F152_VALUES[int(self.x[i])] * scale
+class FromF152(FromF143[Q, T]):
+    """The same of QUARTER_F152."""
 
-    def cycles(self) -> int:
-        return _bundles(len(self.out))
+    @staticmethod
+    def format_bit() -> int:
+        return FORMAT_BIT
+
+    @staticmethod
+    def number(code: int) -> float:
+        return F152_VALUES[code]
 
 
 class ToF143(Vertex, Generic[T, Q]):
@@ -114,28 +118,32 @@ class ToF143(Vertex, Generic[T, Q]):
     out: Output[Vector[Q]]
 
     def compute(self) -> None:
-        scale = _POWERS[-_scale_of(self.metadata, 0) - LEAST_SCALE]
+        scale = _POWERS[-_scale_of(self.metadata, self.format_bit()) - LEAST_SCALE]
         for i in range(len(self.out)):
-            self.out[i] = _code_of(float(self.x[i]) * scale, _F143_STEPS, 3, _F143_END)
+            self.out[i] = self.code(float(self.x[i]) * scale)
 
     def cycles(self) -> int:
         return _bundles(len(self.out))
 
+    @staticmethod
+    def format_bit() -> int:
+        return 0
 
-class ToF152(Vertex, Generic[T, Q]):
-    """Codes of QUARTER_F152 from numbers."""
+    @staticmethod
+    def code(x: float) -> int:
+        return _code_of(x, _F143_STEPS, 3, _F143_END)
 
-    x: Input[Vector[T]]
-    metadata: Input[UNSIGNED_CHAR]
-    out: Output[Vector[Q]]
 
-    def compute(self) -> None:
-        scale = _POWERS[-_scale_of(self.metadata, FORMAT_BIT) - LEAST_SCALE]
-        for i in range(len(self.out)):
-            self.out[i] = _code_of(float(self.x[i]) * scale, _F152_STEPS, 2, _F152_END)
+class ToF152(ToF143[T, Q]):
+    """The same of QUARTER_F152."""
 
-    def cycles(self) -> int:
-        return _bundles(len(self.out))
+    @staticmethod
+    def format_bit() -> int:
+        return FORMAT_BIT
+
+    @staticmethod
+    def code(x: float) -> int:
+        return _code_of(x, _F152_STEPS, 2, _F152_END)
 
 
 def _bundles(n: int) -> int:

@@ -4,14 +4,7 @@ from __future__ import annotations
 
 from popcore.errors import ShapeError
 from popcore.graph import Graph, Tensor
-from popcore.ops.popnn.gn import (
-    group_norm_gradients,
-    group_norm_param_gradients,
-    group_norm_param_update,
-    group_norm_statistics,
-    group_norm_whiten,
-    group_normalise,
-)
+from popcore.ops.popnn import gn
 from popcore.ops.popops import common
 from popcore.program import Sequence
 from popcore.types import DTypeLike
@@ -26,11 +19,11 @@ def instance_norm_statistics(
     if acts.rank < 2:
         raise ShapeError(f"{common.joined(name, 'instance_norm_statistics')} of {acts!r}", "(batch, channels, ...)")
     groups = max(acts.shape[1], 1)
-    return group_norm_statistics(graph, acts, eps, prog, groups, unbiased_var_estimate, stable_algo, partials_type, name, options)
+    return gn.group_norm_statistics(graph, acts, eps, prog, groups, unbiased_var_estimate, stable_algo, partials_type, name, options)
 
 
-instance_norm_whiten = group_norm_whiten
-instance_normalise = group_normalise
-instance_norm_param_gradients = group_norm_param_gradients
-instance_norm_gradients = group_norm_gradients
-instance_norm_param_update = group_norm_param_update
+instance_norm_whiten = gn.group_norm_whiten
+instance_normalise = gn.group_normalise
+instance_norm_param_gradients = gn.group_norm_param_gradients
+instance_norm_gradients = gn.group_norm_gradients
+instance_norm_param_update = gn.group_norm_param_update

@@ -7,7 +7,7 @@ from popcore import errors, program
 from popcore.ops.popnn import NonLinearityType, gru
 from popcore.ops.popnn.gru import BasicGruCellUnit, GruParams
 from popcore.types import FLOAT, HALF, UNSIGNED_INT
-from tests.ops.popnn.test_lstm import FUNCTIONS
+from tests.ops.popnn.test_lstm import FUNCTIONS, check_slopes
 from tests.ops.popops.runs import new_graph, run
 
 STEPS, BATCH, INPUTS, OUTPUTS = 4, 3, 5, 6
@@ -87,15 +87,7 @@ def test_outputs_and_gradients_are_those_of_the_formulas(case):
         return plain(params, counts, *exact.values())[0 if params.output_full_sequence else 1]
 
     np.testing.assert_allclose(found["out"], output(), rtol=1e-5, atol=1e-6)
-    for name, value in exact.items():
-        wanted = np.zeros(value.shape)
-        for i in np.ndindex(value.shape):
-            value[i] += 1e-6
-            up = output()
-            value[i] -= 2e-6
-            wanted[i] = ((up - output()) * factors).sum() / 2e-6
-            value[i] += 1e-6
-        np.testing.assert_allclose(found[name], wanted, rtol=2e-4, atol=2e-4, err_msg=name)
+    check_slopes(found, exact, lambda: (output() * factors).sum())
 
 
 @pytest.mark.parametrize("reset_after", [False, True])

@@ -68,6 +68,19 @@ def test_the_forward_pass_is_that_of_the_formulas(dtype, full):
     np.testing.assert_allclose(found["c"], cell, **tolerance)
 
 
+def check_slopes(found, exact, total):
+    """Whether ``found`` has how much ``total()`` changes with each element of ``exact``, arrays by name."""
+    for name, value in exact.items():
+        wanted = np.zeros(value.shape)
+        for i in np.ndindex(value.shape):
+            value[i] += 1e-6
+            up = total()
+            value[i] -= 2e-6
+            wanted[i] = (up - total()) / 2e-6
+            value[i] += 1e-6
+        np.testing.assert_allclose(found[name], wanted, rtol=2e-4, atol=2e-4, err_msg=name)
+
+
 CASES = {
     "plain": {},
     "last output": {"output_full_sequence": False},
@@ -105,15 +118,7 @@ def test_gradients_are_those_of_finite_differences(case):
         return ((outputs if params.output_full_sequence else h) * factors[0]).sum() + (cell * factors[1]).sum()
 
     np.testing.assert_allclose(found["out"], plain(params, counts, *exact.values())[0 if params.output_full_sequence else 1], rtol=1e-5, atol=1e-6)
-    for name, value in exact.items():
-        wanted = np.zeros(value.shape)
-        for i in np.ndindex(value.shape):
-            value[i] += 1e-6
-            up = total()
-            value[i] -= 2e-6
-            wanted[i] = (up - total()) / 2e-6
-            value[i] += 1e-6
-        np.testing.assert_allclose(found[name], wanted, rtol=2e-4, atol=2e-4, err_msg=name)
+    check_slopes(found, exact, total)
 
 
 def test_the_gradient_of_a_whole_last_state_and_of_half():
