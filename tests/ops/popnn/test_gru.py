@@ -43,12 +43,9 @@ def drawn(params, seed=0):
 CASES = {
     "plain": {},
     "reset after": {"reset_after": True},
-    "last output": {"output_full_sequence": False},
     "last output, reset after": {"output_full_sequence": False, "reset_after": True},
-    "other order": {"cell_order": (N, U, R)},
     "other order, reset after": {"cell_order": (U, N, R), "reset_after": True},
     "hard gates": {"recurrent_activation": NonLinearityType.HARD_SIGMOID, "activation": NonLinearityType.RELU},
-    "short examples": {"steps": [4, 2, 1]},
     "short examples, last output": {"steps": [3, 4, 1], "output_full_sequence": False},
     "attention": {"attention": True},
     "attention, reset after, short": {"attention": True, "reset_after": True, "steps": [2, 4, 3]},

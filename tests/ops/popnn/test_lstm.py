@@ -83,7 +83,6 @@ def check_slopes(found, exact, total):
 
 CASES = {
     "plain": {},
-    "last output": {"output_full_sequence": False},
     "other order": {"cell_order": (G, O, F, I)},
     "hard gates": {"recurrent_activation": NonLinearityType.HARD_SIGMOID, "activation": NonLinearityType.RELU},
     "short examples": {"steps": [4, 2, 1]},
