@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from popcore import errors, program
 from popcore.ops import poplin
 from popcore.types import FLOAT, HALF, INT
-from tests.ops.popops.runs import new_graph, run
+from tests.ops.popops.runs import mapped, new_graph, run, values
 
 
 def triangle(rng, groups, n, lower, unit):
@@ -62,6 +62,24 @@ def test_factors_of_positive_definite_matrices(groups, n, lower, block, dtype, s
     wanted = exact if lower else np.swapaxes(exact, 1, 2)
     np.testing.assert_allclose(found["l"].reshape(whole.shape), wanted, **({"rtol": 1e-4, "atol": 1e-5} if dtype is FLOAT else {"rtol": 1e-2, "atol": 1e-2}))
     assert np.isnan(found["a"]).sum() == groups * outside.sum()  # the input is as it was
+
+
+@settings(max_examples=12, deadline=None)
+@given(st.data())
+def test_any_view_and_mapping(data):
+    """Operands that are mapped and seen somehow, by both solvers."""
+    graph, prog = new_graph(), program.Sequence()
+    n, k = data.draw(st.integers(1, 6)), data.draw(st.integers(1, 4))
+    (wa, a, see_a), (wb, b, see_b) = (data.draw(mapped(graph, FLOAT, s, name)) for s, name in (((n, n), "a"), ((n, k), "b")))
+    x = poplin.triangular_solve(graph, a, b, True, False, False, prog, options={"blockSize": 2})
+    factor = poplin.cholesky(graph, a, True, prog, options={"blockSize": 4})
+    given_a = np.full(wa.shape, 7, np.float32)
+    see_a(given_a)[...] = np.eye(n) * 8 + 1 / (1 + np.abs(np.subtract.outer(np.arange(n), np.arange(n))))
+    given_b = values(FLOAT, wb.shape, 4)
+    found = run(graph, prog, {wa: given_a, wb: given_b}, {"x": x, "l": factor})
+    exact = see_a(given_a).astype(float)
+    np.testing.assert_allclose(found["x"], np.linalg.solve(np.triu(exact), see_b(given_b)), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(found["l"], np.linalg.cholesky(exact), rtol=1e-5, atol=1e-6)
 
 
 def test_a_factor_in_place_of_any_view_and_what_is_not_definite():

@@ -2,11 +2,13 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from popcore import errors, poputil, program
 from popcore.ops.popnn import bn, gn, in_, ln
 from popcore.types import FLOAT, HALF, INT
-from tests.ops.popops.runs import new_graph, run
+from tests.ops.popops.runs import mapped, new_graph, run, values
 
 EPS = 1e-3
 NEIGHBOURS = {"groupNormStridedChannelGrouping": "false"}
@@ -95,18 +97,18 @@ def test_normalisation_and_its_gradients_are_those_of_the_formulas(kind, dtype):
         slope[i] = (g * (up - down)).sum() / (2 * h)
     wanted = {"mean": mean, "inverse": inverse, "white": white, "out": out, "d_x": slope, "d_gamma": (g * white).sum((0, 2)), "d_beta": g.sum((0, 2))}
     tolerance = 2e-5 if dtype is FLOAT else 1e-2
-    for name, values in wanted.items():
-        np.testing.assert_allclose(found[name], values, rtol=tolerance, atol=tolerance, err_msg=name)
+    for name, value in wanted.items():
+        np.testing.assert_allclose(found[name], value, rtol=tolerance, atol=tolerance, err_msg=name)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_unbiased_variance_divides_by_one_less(kind):
     graph, prog = new_graph(), program.Sequence()
     x = graph.add_variable(FLOAT, (3, 4, 5), mapping="linear", name="x")
-    values = np.random.default_rng(1).standard_normal((3, 4, 5)).astype(np.float32)
-    found = run(graph, prog, {x: values}, {"inverse": statistics(kind, graph, x, prog, unbiased_var_estimate=True)[1]})
+    drawn = np.random.default_rng(1).standard_normal((3, 4, 5)).astype(np.float32)
+    found = run(graph, prog, {x: drawn}, {"inverse": statistics(kind, graph, x, prog, unbiased_var_estimate=True)[1]})
     which, count = members(kind, x.shape)
-    of = [values.astype(float)[which == k] for k in range(count)]
+    of = [drawn.astype(float)[which == k] for k in range(count)]
     np.testing.assert_allclose(found["inverse"], [1 / np.sqrt(v.var(ddof=1) + EPS) for v in of], rtol=1e-5)
 
 
@@ -155,6 +157,28 @@ def test_fixed_statistics_can_be_folded_into_two_vectors():
     values = np.arange(6, dtype=np.float32).reshape(2, 3)
     found = run(graph, prog, {x: values, times: np.float32([1, 2, 3]), plus: np.float32([4, 5, 6])}, {"out": out})
     np.testing.assert_array_equal(found["out"], values * [1, 2, 3] + [4, 5, 6])
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.data())
+def test_any_shape_any_view_any_mapping(data):
+    """Statistics and normalised activations of tensors that are mapped and seen somehow."""
+    graph, prog = new_graph(), program.Sequence()
+    kind, dtype = data.draw(st.sampled_from(KINDS)), data.draw(st.sampled_from([FLOAT, HALF]))
+    shape = (data.draw(st.integers(1, 4)), 2 * data.draw(st.integers(1, 3)), *data.draw(st.lists(st.integers(1, 4), max_size=2)))
+    variable, x, see = data.draw(mapped(graph, dtype, shape, "x"))
+    gamma, beta = (graph.add_constant(FLOAT, (shape[1],), v, tile=1) for v in (2.0, -1.0))
+    mean, inverse = statistics(kind, graph, x, prog, stable_algo=data.draw(st.booleans()))
+    normalise, _, _, options = rest(kind)
+    out, _ = normalise(graph, x, gamma, beta, mean, inverse, prog, **options)
+    given_ = values(dtype, variable.shape, 3)
+    found = run(graph, prog, {variable: given_}, {"out": out, "mean": mean})
+    exact = see(given_).astype(float).reshape(*shape[:2], -1)
+    which, count = members(kind, exact.shape)
+    means, _, _, wanted = forward(exact, np.full(shape[1], 2.0), np.full(shape[1], -1.0), which, count)
+    tolerance = 1e-4 if dtype is FLOAT else 2e-2
+    np.testing.assert_allclose(found["mean"], means, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(found["out"].reshape(exact.shape), wanted, rtol=tolerance, atol=tolerance)
 
 
 def test_mistakes_are_told_at_the_call():
