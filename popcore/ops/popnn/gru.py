@@ -150,19 +150,19 @@ def _forward(
     prog.add(Copy(state_init, h))
     biases = weights.biases[:, 0] if params.reset_after else weights.biases
     weighted = rnn.weighted_input(graph, params, in_, weights.input_weights, biases, h, prog, step, made)
-    outputs = rnn.along(graph, h, (params.time_steps,), dtype, f"{step}/outputs") if full else None
-    saved = rnn.along(graph, h, (params.time_steps, params.per_step + 1), dtype, f"{step}/intermediates") if intermediates is not None else None
+    outputs = rnn.along(graph, h, dtype, f"{step}/outputs", params.time_steps) if full else None
+    saved = rnn.along(graph, h, dtype, f"{step}/intermediates", params.time_steps, params.per_step + 1) if intermediates is not None else None
     cell = _Cell(graph, params, weights, h, step, made)
 
     def body(at: rnn.TimeStep) -> None:
         score = None if scores is None else at.read(scores.transpose(), "score").expand([1])
         if saved is not None:
-            at.write(saved[:, params.per_step], h, "state_before")
-        units = cell.forward(at, at.read(weighted, "weighted_input"), score)
+            at.prog.add(Copy(h, cell.kept[:, params.per_step]))
+        cell.forward(at, at.read(weighted, "weighted_input"), score)
         if outputs is not None:
             at.write(outputs, rnn.shown(at, h), "outputs")
         if saved is not None:
-            at.write(saved[:, : params.per_step], units, "units_of_step")
+            at.write(saved, cell.kept, "intermediates")
 
     prog.add(rnn.each_step(graph, params, body, step))
     if intermediates is not None and saved is not None:
@@ -176,40 +176,41 @@ class _Cell:
     def __init__(self, graph: Graph, params: GruParams, weights: GruWeights, h: Tensor, step: str, options: common.Options) -> None:
         self.graph, self.params, self.weights, self.h, self.step, self.options = graph, params, weights, h, step, options
         dtype = params.data_type
-        self.units = rnn.along(graph, h, (UNITS,), dtype, f"{step}/units")
-        self.product = rnn.along(graph, h, (UNITS,), FLOAT, f"{step}/product")
-        self.second = rnn.along(graph, h, (), dtype, f"{step}/{'candidate_product' if params.reset_after else 'reset_state'}")
+        self.kept = rnn.along(graph, h, dtype, f"{step}/kept", units=params.per_step + 1)
+        """What a backward pass needs of a step: units, with ``reset_after`` the candidate's product, then the state before."""
+        self.units = self.kept[:, :UNITS]
+        self.product = rnn.along(graph, h, FLOAT, f"{step}/product", units=UNITS)
+        self.second = self.kept[:, _PRODUCT] if params.reset_after else rnn.along(graph, h, dtype, f"{step}/reset_state")
 
     def _multiply(self, at: rnn.TimeStep, left: Tensor, places: list[int]) -> None:
         kernel = rnn.flat_units(rnn.picked(self.weights.output_weights, places))
-        out = rnn.flat_units(rnn.picked(self.product, places))
+        out = rnn.flat(rnn.picked(self.product, places, 1))
         poplin.mat_mul_with_output(self.graph, left, kernel, out, at.prog, f"{self.step}/product", self.options)
 
-    def forward(self, at: rnn.TimeStep, weighted: Tensor, score: Tensor | None) -> Tensor:
-        """Returns: what a backward pass needs of this step, (units, batch, outputs)."""
+    def forward(self, at: rnn.TimeStep, weighted: Tensor, score: Tensor | None) -> None:
+        """Writes ``kept``, but for the state before, and ``h``."""
         params, dtype, h, second = self.params, self.params.data_type, self.h, self.second
         gates, place = params.gates, params.place(_CANDIDATE)
         gate, act = FUNCTIONS[params.recurrent_activation], FUNCTIONS[params.activation]
         self._multiply(at, h, list(range(UNITS)) if params.reset_after else gates)
-        parts = [rnn.picked(t, gates) for t in (weighted, self.product, self.units)]
-        biases = self.weights.biases.expand([2]) if params.reset_after else None  # (units, 2, 1, outputs)
+        parts = [rnn.picked(t, gates, 1) for t in (weighted, self.product, self.units)]
+        biases = self.weights.biases if params.reset_after else None
         if biases is None:
             at.map(gate(PlaceHolder(1) + PlaceHolder(2)), parts[:2], parts[2], "gates")
         else:
             e = gate(PlaceHolder(1) + (PlaceHolder(2) + wide(3, dtype)))
             at.map(e, [*parts[:2], rnn.picked(biases, gates)[:, 1]], parts[2], "gates")
-        reset, update, candidate = (self.units[params.place(u)] for u in BasicGruCellUnit)
+        reset, update, candidate = (self.units[:, params.place(u)] for u in BasicGruCellUnit)
         if biases is None:
             at.map(wide(1, dtype) * wide(2, dtype), [reset, h], second, "reset_state")
             self._multiply(at, second, [place])
-            at.map(act(PlaceHolder(1) + PlaceHolder(2)), [weighted[place], self.product[place]], candidate, "candidate")
+            at.map(act(PlaceHolder(1) + PlaceHolder(2)), [weighted[:, place], self.product[:, place]], candidate, "candidate")
         else:
-            at.map(PlaceHolder(1) + wide(2, dtype), [self.product[place], biases[place, 1]], second, "candidate_product")
-            at.map(act(PlaceHolder(1) + wide(2, dtype) * wide(3, dtype)), [weighted[place], reset, second], candidate, "candidate")
+            at.map(PlaceHolder(1) + wide(2, dtype), [self.product[:, place], biases[place, 1]], second, "candidate_product")
+            at.map(act(PlaceHolder(1) + wide(2, dtype) * wide(3, dtype)), [weighted[:, place], reset, second], candidate, "candidate")
         share, more = _share(2, params, score, 4)
         n, old = wide(1, dtype), wide(3, dtype)
         at.map(n + share * (old - n), [candidate, update, h, *more], h, "state", old)
-        return concat([self.units, second.expand([0])]) if params.reset_after else self.units
 
 
 def _share(k: int, params: GruParams, score: Tensor | None, at: int) -> tuple[Expr, list[Tensor]]:
@@ -257,9 +258,9 @@ class _Back:
         self.graph, self.params, self.kept, self.weights, self.in_, self.step = graph, params, kept, weights, in_, step
         self.options = rnn.product_options(step, options)
         _check(step, params, state_init, in_, weights, None)
-        rnn.require(step, {"fwd_intermediates": (kept, (params.time_steps, params.per_step + 1, *params.state_shape))}, params.data_type)
+        rnn.require(step, {"fwd_intermediates": (kept, (params.time_steps, params.batch_size, params.per_step + 1, params.outputs))}, params.data_type)
         rnn.require(step, {"the output": (output, _output_shape(params))}, params.data_type)
-        self.states = kept[:, params.per_step]
+        self.states = kept[:, :, params.per_step]
         cand = params.place(_CANDIDATE)
         self.products = [_PRODUCT if params.reset_after and k == cand else k for k in range(UNITS)]
         """For each place of a unit, which kept gradient is that of its product with the state."""
@@ -273,11 +274,11 @@ class _Back:
         rnn.require(step, {"the gradient of the output": (output_grad, _output_shape(params))}, params.data_type)
         if scores is not None:
             rnn.require(step, {"attentions": (scores, (params.batch_size, params.time_steps))}, params.data_type)
-        state = self.kept[0, 0]
+        state = self.kept[0, :, 0]
         d_h = rnn.zeros(graph, state, FLOAT, prog, f"{step}/d_state")
         if not params.output_full_sequence:
             popops.scaled_add_to(graph, d_h, output_grad, 1.0, prog, name=step)
-        d_units = rnn.along(graph, state, (params.time_steps, params.per_step), params.data_type, f"{step}/d_units")
+        d_units = rnn.along(graph, state, params.data_type, f"{step}/d_units", params.time_steps, params.per_step)
         d_scores = None if scores is None else graph.clone(scores, f"{step}/d_scores")
         cell = _CellBack(graph, params, self, d_h, prog)
 
@@ -291,7 +292,7 @@ class _Back:
 
         prog.add(rnn.each_step(graph, params, body, step, backward=True))
         if input_grad is not None and params.calc_input_gradients:
-            input_grad.append(rnn.input_gradient(graph, params, d_units[:, :UNITS], self.weights.input_weights, prog, step, self.options))
+            input_grad.append(rnn.input_gradient(graph, params, d_units[:, :, :UNITS], self.weights.input_weights, prog, step, self.options))
         if back is not None:
             back.append(d_units)
         if scores_grad is not None and d_scores is not None:
@@ -301,18 +302,18 @@ class _Back:
     def weights_gradient(self, d_units: Tensor, prog: Sequence) -> GruWeights:
         """The pass of ``gru_wu``."""
         graph, params, step = self.graph, self.params, self.step
-        rnn.require(step, {"bwd_intermediates": (d_units, (params.time_steps, params.per_step, *params.state_shape))}, params.data_type)
-        inputs, recurrent = d_units[:, :UNITS], rnn.picked(d_units, self.products, 1)
+        rnn.require(step, {"bwd_intermediates": (d_units, (params.time_steps, params.batch_size, params.per_step, params.outputs))}, params.data_type)
+        inputs, recurrent = d_units[:, :, :UNITS], rnn.picked(d_units, self.products, 2)
         d_inputs = rnn.weight_gradient(graph, params, self.in_, inputs, prog, f"{step}/input_weights", self.options)
         d_biases = rnn.bias_gradient(graph, inputs, prog, step)
         if params.reset_after:
             d_outputs = rnn.weight_gradient(graph, params, self.states, recurrent, prog, f"{step}/output_weights", self.options)
             both = [d_biases, rnn.bias_gradient(graph, recurrent, prog, step)]
             return GruWeights(d_inputs, d_outputs, concat([t.expand([1]) for t in both], 1))
-        d_gates = rnn.weight_gradient(graph, params, self.states, rnn.picked(d_units, params.gates, 1), prog, f"{step}/gates", self.options)
-        reset = popops.mul(graph, self.kept[:, params.place(_RESET)], self.states, prog, f"{step}/reset_states")
+        d_gates = rnn.weight_gradient(graph, params, self.states, rnn.picked(d_units, params.gates, 2), prog, f"{step}/gates", self.options)
+        reset = popops.mul(graph, self.kept[:, :, params.place(_RESET)], self.states, prog, f"{step}/reset_states")
         cand = params.place(_CANDIDATE)
-        d_candidate = rnn.weight_gradient(graph, params, reset, d_units[:, cand : cand + 1], prog, f"{step}/candidate", self.options)
+        d_candidate = rnn.weight_gradient(graph, params, reset, d_units[:, :, cand : cand + 1], prog, f"{step}/candidate", self.options)
         by_place = dict(zip([*params.gates, cand], [d_gates[0], d_gates[1], d_candidate[0]], strict=True))
         return GruWeights(d_inputs, concat([by_place[k].expand([0]) for k in range(UNITS)]), d_biases)
 
@@ -323,21 +324,21 @@ class _CellBack:
     def __init__(self, graph: Graph, params: GruParams, layer: _Back, d_h: Tensor, prog: Sequence) -> None:
         self.graph, self.params, self.layer, self.d_h, self.step = graph, params, layer, d_h, layer.step
         kernel, batch = layer.weights.output_weights, params.batch_size
-        self.d_units = rnn.along(graph, d_h, (params.per_step,), params.data_type, f"{self.step}/d_units")
-        self.d_total, self.product, self.d_share = (rnn.along(graph, d_h, (), FLOAT, f"{self.step}/{what}") for what in ("d_total", "product", "d_share"))
+        self.d_units = rnn.along(graph, d_h, params.data_type, f"{self.step}/d_units", units=params.per_step)
+        self.d_total, self.product, self.d_share = (rnn.along(graph, d_h, FLOAT, f"{self.step}/{what}") for what in ("d_total", "product", "d_share"))
         self.places = list(range(UNITS)) if params.reset_after else params.gates
         picked = rnn.flat_units(rnn.picked(kernel, self.places))
         self.kernel = rnn.transposed(graph, picked, batch, prog, f"{self.step}/kernel", layer.options)
         if not params.reset_after:
-            self.d_reset_state = rnn.along(graph, d_h, (), FLOAT, f"{self.step}/d_reset_state")
+            self.d_reset_state = rnn.along(graph, d_h, FLOAT, f"{self.step}/d_reset_state")
             self.candidate_kernel = rnn.transposed(graph, kernel[params.place(_CANDIDATE)], batch, prog, f"{self.step}/candidate_kernel", layer.options)
 
     def backward(self, at: rnn.TimeStep, kept: Tensor, output_grad: Tensor | None, score: Tensor | None) -> Tensor | None:
         """Writes ``d_units`` and ``d_h``. Returns: the gradient of the score, if there is one."""
         params, dtype, d_total, d_h = self.params, self.params.data_type, self.d_total, self.d_h
-        reset, update, candidate = (kept[params.place(u)] for u in BasicGruCellUnit)
-        before = kept[params.per_step]
-        d_reset, d_update, d_candidate = (self.d_units[params.place(u)] for u in BasicGruCellUnit)
+        reset, update, candidate = (kept[:, params.place(u)] for u in BasicGruCellUnit)
+        before = kept[:, params.per_step]
+        d_reset, d_update, d_candidate = (self.d_units[:, params.place(u)] for u in BasicGruCellUnit)
         incoming = PlaceHolder(1) if output_grad is None else PlaceHolder(1) + wide(2, output_grad.dtype)
         at.map(incoming, [d_h] if output_grad is None else [d_h, output_grad], d_total, "d_total", Const(0.0, FLOAT))
         share, more = _share(2, params, score, 4)
@@ -348,10 +349,10 @@ class _CellBack:
         through = PlaceHolder(1) * gate(wide(2, dtype))
         at.map(through if score is None else through * (Const(1.0) - wide(3, dtype)), [self.d_share, update, *more], d_update, "d_update_gate")
         if params.reset_after:
-            self._through_product(at, kept[_PRODUCT], reset, d_reset, d_candidate)
+            self._through_product(at, kept[:, _PRODUCT], reset, d_reset, d_candidate)
         else:
             self._through_state(at, before, reset, d_reset, d_candidate)
-        left = rnn.flat_units(rnn.picked(self.d_units, [self.layer.products[k] for k in self.places]))
+        left = rnn.flat(rnn.picked(self.d_units, [self.layer.products[k] for k in self.places], 1))
         poplin.mat_mul_with_output(self.graph, left, self.kernel, self.product, at.prog, f"{self.step}/product", self.layer.options)
         e, tensors = PlaceHolder(1) + PlaceHolder(2) * _share(3, params, score, 5)[0], [self.product, d_total, update, d_h, *more]
         if not params.reset_after:
@@ -364,7 +365,7 @@ class _CellBack:
         """The reset gate multiplied ``product``."""
         dtype, gate = self.params.data_type, SLOPES[self.params.recurrent_activation]
         at.map(wide(1, dtype) * wide(2, dtype) * gate(wide(3, dtype)), [d_candidate, product, reset], d_reset, "d_reset_gate")
-        at.map(wide(1, dtype) * wide(2, dtype), [d_candidate, reset], self.d_units[_PRODUCT], "d_candidate_product")
+        at.map(wide(1, dtype) * wide(2, dtype), [d_candidate, reset], self.d_units[:, _PRODUCT], "d_candidate_product")
 
     def _through_state(self, at: rnn.TimeStep, before: Tensor, reset: Tensor, d_reset: Tensor, d_candidate: Tensor) -> None:
         """The reset gate multiplied the state ``before``."""

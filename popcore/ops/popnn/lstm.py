@@ -146,20 +146,21 @@ def lstm_fwd(
     h, c = (rnn.state_like(graph, params, t, dtype, f"{step}/{what}") for t, what in zip(state_init, ("output", "cell_state"), strict=True))
     prog.add(Sequence(Copy(state_init.output, h), Copy(state_init.cell_state, c)))
     weighted = rnn.weighted_input(graph, params, in_, weights.input_weights, weights.biases, h, prog, step, made)
-    outputs = rnn.along(graph, h, (params.time_steps,), dtype, f"{step}/outputs") if params.output_full_sequence else None
-    saved = rnn.along(graph, h, (params.time_steps, KEPT), dtype, f"{step}/intermediates") if intermediates is not None else None
-    product, gates = (rnn.along(graph, h, (UNITS,), d, f"{step}/{what}") for d, what in ((FLOAT, "product"), (dtype, "gates")))
+    outputs = rnn.along(graph, h, dtype, f"{step}/outputs", params.time_steps) if params.output_full_sequence else None
+    saved = rnn.along(graph, h, dtype, f"{step}/intermediates", params.time_steps, KEPT) if intermediates is not None else None
+    product = rnn.along(graph, h, FLOAT, f"{step}/product", units=UNITS)
+    kept = rnn.along(graph, h, dtype, f"{step}/kept", units=UNITS if saved is None else KEPT)
     kernel = rnn.flat_units(weights.output_weights)
 
     def body(at: rnn.TimeStep) -> None:
         if saved is not None:
-            at.write(saved[:, UNITS:], concat([c.expand([0]), h.expand([0])]), "state_before")
-        poplin.mat_mul_with_output(graph, h, kernel, rnn.flat_units(product), at.prog, f"{step}/product", made)
-        _cell(at, params, at.read(weighted, "weighted_input"), product, gates, h, c)
+            at.prog.add(Sequence(Copy(c, kept[:, _CELL]), Copy(h, kept[:, _HIDDEN])))
+        poplin.mat_mul_with_output(graph, h, kernel, rnn.flat(product), at.prog, f"{step}/product", made)
+        _cell(at, params, at.read(weighted, "weighted_input"), product, kept[:, :UNITS], h, c)
         if outputs is not None:
             at.write(outputs, rnn.shown(at, h) if params.preserve_final_state else h, "outputs")
         if saved is not None:
-            at.write(saved[:, :UNITS], gates, "gates_of_step")
+            at.write(saved, kept, "intermediates")
 
     prog.add(rnn.each_step(graph, params, body, step))
     if intermediates is not None and saved is not None:
@@ -172,9 +173,9 @@ def _cell(at: rnn.TimeStep, params: LstmParams, weighted: Tensor, product: Tenso
     dtype = params.data_type
     recurrent = [params.place(u) for u in (_FORGET, _INPUT, _OUTPUT)]
     for places, kind, what in ((recurrent, params.recurrent_activation, "gates"), ([params.place(_CANDIDATE)], params.activation, "candidate")):
-        parts = [rnn.picked(t, places) for t in (weighted, product, gates)]
+        parts = [rnn.picked(t, places, 1) for t in (weighted, product, gates)]
         at.map(FUNCTIONS[kind](PlaceHolder(1) + PlaceHolder(2)), parts[:2], parts[2], what)
-    f, i, g, o = (gates[params.place(u)] for u in BasicLstmCellUnit)
+    f, i, g, o = (gates[:, params.place(u)] for u in BasicLstmCellUnit)
     at.map(_new_cell(params), [f, c, i, g], c, "cell_state", wide(2, dtype) if params.preserve_final_state else Const(0.0, FLOAT))
     output = wide(1, dtype) * FUNCTIONS[params.activation](wide(2, dtype))
     at.map(output, [o, c, h], h, "output", wide(3, dtype) if params.preserve_final_state else Const(0.0, FLOAT))
@@ -206,23 +207,23 @@ def lstm_bwd(
     made = rnn.product_options("lstm_bwd", options)
     _check(step, params, fwd_state_init, in_, weights)
     _check_kept(step, params, fwd_intermediates, output=output, output_grad=output_grad)
-    state = fwd_intermediates[0, _CELL]
+    state = fwd_intermediates[0, :, _CELL]
     d_h, d_c = (rnn.zeros(graph, state, FLOAT, prog, f"{step}/d_{what}") for what in ("output", "cell_state"))
     last = last_step_state_grad
     given = [(d_c, last)] if isinstance(last, Tensor) else [] if last is None else [(d_h, last.output), (d_c, last.cell_state)]
     for sum_, t in given if params.output_full_sequence else [(d_h, output_grad), *given]:
         popops.scaled_add_to(graph, sum_, t, 1.0, prog, name=step)
-    d_units = rnn.along(graph, state, (params.time_steps, UNITS), params.data_type, f"{step}/d_units")
+    d_units = rnn.along(graph, state, params.data_type, f"{step}/d_units", params.time_steps, UNITS)
     kernel = rnn.transposed(graph, rnn.flat_units(weights.output_weights), params.batch_size, prog, f"{step}/kernel", made)
-    new_d_h, d_out, total = (rnn.along(graph, state, (), FLOAT, f"{step}/{what}") for what in ("product", "d_out", "d_total"))
-    d_gates = rnn.along(graph, state, (UNITS,), params.data_type, f"{step}/d_gates")
+    new_d_h, d_out, total = (rnn.along(graph, state, FLOAT, f"{step}/{what}") for what in ("product", "d_out", "d_total"))
+    d_gates = rnn.along(graph, state, params.data_type, f"{step}/d_gates", units=UNITS)
 
     def body(at: rnn.TimeStep) -> None:
         kept = at.read(fwd_intermediates, "intermediates")
         incoming = [d_h, at.read(output_grad, "output_grad")] if params.output_full_sequence else [d_h]
         _cell_back(at, params, kept, incoming, d_out, total, d_c, d_gates)
         at.write(d_units, d_gates, "d_units")
-        poplin.mat_mul_with_output(graph, rnn.flat_units(d_gates), kernel, new_d_h, at.prog, f"{step}/product", made)
+        poplin.mat_mul_with_output(graph, rnn.flat(d_gates), kernel, new_d_h, at.prog, f"{step}/product", made)
         at.map(PlaceHolder(1), [new_d_h, d_h], d_h, "d_output", PlaceHolder(2) if params.preserve_final_state else Const(0.0, FLOAT))
 
     prog.add(rnn.each_step(graph, params, body, step, backward=True))
@@ -237,9 +238,9 @@ def _cell_back(at: rnn.TimeStep, params: LstmParams, kept: Tensor, incoming: Ite
     """``d_gates``, and ``d_c`` of the step before, from what the step kept and the gradients of its state. ``d_out`` and ``total`` are scratch."""
     dtype, nothing = params.data_type, Const(0.0, FLOAT)
     act, gate = params.activation, params.recurrent_activation
-    f, i, g, o = (kept[params.place(u)] for u in BasicLstmCellUnit)
-    before = kept[_CELL]
-    d_f, d_i, d_g, d_o = (d_gates[params.place(u)] for u in BasicLstmCellUnit)
+    f, i, g, o = (kept[:, params.place(u)] for u in BasicLstmCellUnit)
+    before = kept[:, _CELL]
+    d_f, d_i, d_g, d_o = (d_gates[:, params.place(u)] for u in BasicLstmCellUnit)
     sum_ = PlaceHolder(1) if len(incoming) == 1 else PlaceHolder(1) + wide(2, incoming[1].dtype)
     at.map(sum_, list(incoming), d_out, "d_out", nothing)
     c = rounded(_new_cell(params), dtype)  # as it was rounded on the way there
@@ -262,9 +263,9 @@ def lstm_wu(
     made = rnn.product_options("lstm_wu", options)
     _check(step, params, fwd_state_init, in_, weights)
     _check_kept(step, params, fwd_intermediates, output=output)
-    rnn.require(step, {"bwd_intermediates": (bwd_intermediates, (params.time_steps, UNITS, *params.state_shape))}, params.data_type)
+    rnn.require(step, {"bwd_intermediates": (bwd_intermediates, (params.time_steps, params.batch_size, UNITS, params.outputs))}, params.data_type)
     d_inputs = rnn.weight_gradient(graph, params, in_, bwd_intermediates, prog, f"{step}/input_weights", made)
-    d_outputs = rnn.weight_gradient(graph, params, fwd_intermediates[:, _HIDDEN], bwd_intermediates, prog, f"{step}/output_weights", made)
+    d_outputs = rnn.weight_gradient(graph, params, fwd_intermediates[:, :, _HIDDEN], bwd_intermediates, prog, f"{step}/output_weights", made)
     return LstmWeights(d_inputs, d_outputs, rnn.bias_gradient(graph, bwd_intermediates, prog, step))
 
 
@@ -297,5 +298,5 @@ def _check(call: str, params: LstmParams, state: LstmState, in_: Tensor, weights
 
 def _check_kept(call: str, params: LstmParams, kept: Tensor, **outputs: Tensor) -> None:
     shape = (params.time_steps, *params.state_shape) if params.output_full_sequence else params.state_shape
-    rnn.require(call, {"fwd_intermediates": (kept, (params.time_steps, KEPT, *params.state_shape))}, params.data_type)
+    rnn.require(call, {"fwd_intermediates": (kept, (params.time_steps, params.batch_size, KEPT, params.outputs))}, params.data_type)
     rnn.require(call, {name: (t, shape) for name, t in outputs.items()}, params.data_type)

@@ -152,10 +152,9 @@ def unflat_units(matrix: Tensor, units: int) -> Tensor:
     return matrix.reshape((rows, units, width // units)).dim_shuffle([1, 0, 2])
 
 
-def flat_steps(sequence: Tensor) -> Tensor:
-    """(time, units, batch, outputs) as the matrix (time * batch, units * outputs)."""
-    steps, units, batch, outputs = sequence.shape
-    return sequence.dim_shuffle([0, 2, 1, 3]).reshape((steps * batch, units * outputs))
+def flat(t: Tensor) -> Tensor:
+    """(..., batch, units, outputs) as the matrix (... * batch, units * outputs)."""
+    return t.reshape((math.prod(t.shape[:-2]), t.shape[-2] * t.shape[-1]))
 
 
 def state_like(graph: Graph, params: RnnParams, given: Tensor, dtype: ElementType, name: str) -> Tensor:
@@ -163,19 +162,26 @@ def state_like(graph: Graph, params: RnnParams, given: Tensor, dtype: ElementTyp
     return output_like(graph, [given], params.state_shape, dtype, name)
 
 
-def along(graph: Graph, state: Tensor, leading: tuple[int, ...], dtype: DTypeLike, name: str) -> Tensor:
-    """A new tensor (*leading, batch, outputs), each element on the tile that has its place in ``state``."""
-    made = graph.add_variable(dtype, (*leading, *state.shape), name=name)
+def along(graph: Graph, state: Tensor, dtype: DTypeLike, name: str, steps: int | None = None, units: int | None = None) -> Tensor:
+    """A new tensor like ``state``, or (batch, units, outputs); with ``steps`` one for each: each element is on the tile of its place in ``state``."""
+    batch, outputs = state.shape
     begin, length, tile = mapped_runs(graph, state.flatten())
-    count = math.prod(leading)
-    first = (np.arange(count)[:, None] * state.num_elements + begin).reshape(-1)
-    graph.map_intervals(made, first, np.tile(length, count), np.tile(tile, count))
+    if units is not None:  # runs of single examples, once for each unit
+        first = np.unique(np.concatenate([begin, np.arange(batch) * outputs]))
+        tile = np.repeat(tile[np.searchsorted(begin, first, "right") - 1], units)
+        length = np.repeat(np.diff(first, append=state.num_elements), units)
+        row, column = np.divmod(first[:, None], outputs)
+        begin = ((row * units + np.arange(units)) * outputs + column).reshape(-1)
+    shape = (batch, outputs) if units is None else (batch, units, outputs)
+    made = graph.add_variable(dtype, shape if steps is None else (steps, *shape), name=name)
+    count = 1 if steps is None else steps
+    graph.map_intervals(made, (np.arange(count)[:, None] * math.prod(shape) + begin).reshape(-1), np.tile(length, count), np.tile(tile, count))
     return made
 
 
 def zeros(graph: Graph, state: Tensor, dtype: DTypeLike, prog: Sequence, name: str) -> Tensor:
     """A new tensor of 0 like ``state``."""
-    made = along(graph, state, (), dtype, name)
+    made = along(graph, state, dtype, name)
     popops.zero(graph, made, prog, name)
     return made
 
@@ -183,12 +189,12 @@ def zeros(graph: Graph, state: Tensor, dtype: DTypeLike, prog: Sequence, name: s
 def weighted_input(
     graph: Graph, params: RnnParams, in_: Tensor, weights: Tensor, biases: Tensor, state: Tensor, prog: Sequence, name: str, options: common.Options
 ) -> Tensor:
-    """``in_`` of all steps times the input weights, plus ``biases`` (units, outputs): (time, units, batch, outputs) of FLOAT."""
+    """``in_`` of all steps times the input weights, plus ``biases`` (units, outputs): (time, batch, units, outputs) of FLOAT."""
     units = weights.shape[0]
-    made = along(graph, state, (params.time_steps, units), FLOAT, f"{name}/weighted_input")
+    made = along(graph, state, FLOAT, f"{name}/weighted_input", params.time_steps, units)
     rows = in_.reshape((params.time_steps * params.batch_size, params.inputs))
-    poplin.mat_mul_with_output(graph, rows, flat_units(weights), flat_steps(made), prog, f"{name}/weigh_input", options)
-    popops.map_in_place(graph, PlaceHolder(1) + wide(2, biases.dtype), [made, biases.expand([1])], prog, f"{name}/biases")
+    poplin.mat_mul_with_output(graph, rows, flat_units(weights), flat(made), prog, f"{name}/weigh_input", options)
+    popops.map_in_place(graph, PlaceHolder(1) + wide(2, biases.dtype), [made, biases], prog, f"{name}/biases")
     return made
 
 
@@ -262,23 +268,23 @@ def shown(at: TimeStep, state: Tensor) -> Tensor:
     """What a step's output is: the state, but 0 where an example that keeps its state does not have the step."""
     if at.params.var_time_steps is None:
         return state
-    made = along(at.graph, state, (), state.dtype, f"{at.name}/shown")
+    made = along(at.graph, state, state.dtype, f"{at.name}/shown")
     at.map(wide(1, state.dtype), [state], made, "shown", Const(0.0, FLOAT))
     return made
 
 
 def input_gradient(graph: Graph, params: RnnParams, d_units: Tensor, weights: Tensor, prog: Sequence, name: str, options: common.Options) -> Tensor:
     """The gradient (time, batch, inputs) of the input, from that of all units."""
-    made = poplin.mat_mul(graph, flat_steps(d_units), flat_units(weights).transpose(), prog, name=f"{name}/input_gradient", options=options)
+    made = poplin.mat_mul(graph, flat(d_units), flat_units(weights).transpose(), prog, name=f"{name}/input_gradient", options=options)
     return made.reshape((params.time_steps, params.batch_size, params.inputs))
 
 
 def weight_gradient(graph: Graph, params: RnnParams, sequence: Tensor, d_units: Tensor, prog: Sequence, name: str, options: common.Options) -> Tensor:
     """The gradient (units, rows, outputs) of weights that ``sequence`` (time, batch, rows) was multiplied by."""
     rows = sequence.reshape((params.time_steps * params.batch_size, sequence.shape[2])).transpose()
-    return unflat_units(poplin.mat_mul(graph, rows, flat_steps(d_units), prog, name=name, options=options), d_units.shape[1])
+    return unflat_units(poplin.mat_mul(graph, rows, flat(d_units), prog, name=name, options=options), d_units.shape[2])
 
 
 def bias_gradient(graph: Graph, d_units: Tensor, prog: Sequence, name: str) -> Tensor:
     """The gradient (units, outputs) of what was added to all units."""
-    return popops.reduce(graph, d_units, (0, 2), popops.Operation.ADD, prog, f"{name}/biases")
+    return popops.reduce(graph, d_units, (0, 1), popops.Operation.ADD, prog, f"{name}/biases")
