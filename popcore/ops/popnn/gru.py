@@ -152,7 +152,7 @@ def _forward(
     weighted = rnn.weighted_input(graph, params, in_, weights.input_weights, biases, h, prog, step, made)
     outputs = rnn.along(graph, h, dtype, f"{step}/outputs", params.time_steps) if full else None
     saved = rnn.along(graph, h, dtype, f"{step}/intermediates", params.time_steps, params.per_step + 1) if intermediates is not None else None
-    cell = _Cell(graph, params, weights, h, step, made)
+    cell = _Cell(graph, params, weights, h, prog, step, made)
 
     def body(at: rnn.TimeStep) -> None:
         score = None if scores is None else at.read(scores.transpose(), "score").expand([1])
@@ -173,8 +173,15 @@ def _forward(
 class _Cell:
     """A step forward: its scratch tensors, and the state ``h`` that it moves on."""
 
-    def __init__(self, graph: Graph, params: GruParams, weights: GruWeights, h: Tensor, step: str, options: common.Options) -> None:
-        self.graph, self.params, self.weights, self.h, self.step, self.options = graph, params, weights, h, step, options
+    def __init__(self, graph: Graph, params: GruParams, weights: GruWeights, h: Tensor, prog: Sequence, step: str, options: common.Options) -> None:
+        self.graph, self.params, self.h, self.step, self.options = graph, params, h, step, options
+        self.biases = weights.biases if params.reset_after else None
+        whole = weights.output_weights
+        if params.reset_after:
+            self.kernel = rnn.flat_units(whole)
+        else:
+            parts = rnn.flat_units(rnn.picked(whole, params.gates)), whole[params.place(_CANDIDATE)]
+            self.kernel, self.candidate_kernel = (rnn.arranged(graph, t, params.batch_size, prog, f"{step}/kernel", options) for t in parts)
         dtype = params.data_type
         self.kept = rnn.along(graph, h, dtype, f"{step}/kept", units=params.per_step + 1)
         """What a backward pass needs of a step: units, with ``reset_after`` the candidate's product, then the state before."""
@@ -182,8 +189,7 @@ class _Cell:
         self.product = rnn.along(graph, h, FLOAT, f"{step}/product", units=UNITS)
         self.second = self.kept[:, _PRODUCT] if params.reset_after else rnn.along(graph, h, dtype, f"{step}/reset_state")
 
-    def _multiply(self, at: rnn.TimeStep, left: Tensor, places: list[int]) -> None:
-        kernel = rnn.flat_units(rnn.picked(self.weights.output_weights, places))
+    def _multiply(self, at: rnn.TimeStep, left: Tensor, kernel: Tensor, places: list[int]) -> None:
         out = rnn.flat(rnn.picked(self.product, places, 1))
         poplin.mat_mul_with_output(self.graph, left, kernel, out, at.prog, f"{self.step}/product", self.options)
 
@@ -192,9 +198,9 @@ class _Cell:
         params, dtype, h, second = self.params, self.params.data_type, self.h, self.second
         gates, place = params.gates, params.place(_CANDIDATE)
         gate, act = FUNCTIONS[params.recurrent_activation], FUNCTIONS[params.activation]
-        self._multiply(at, h, list(range(UNITS)) if params.reset_after else gates)
+        self._multiply(at, h, self.kernel, list(range(UNITS)) if params.reset_after else gates)
         parts = [rnn.picked(t, gates, 1) for t in (weighted, self.product, self.units)]
-        biases = self.weights.biases if params.reset_after else None
+        biases = self.biases
         if biases is None:
             at.map(gate(PlaceHolder(1) + PlaceHolder(2)), parts[:2], parts[2], "gates")
         else:
@@ -203,7 +209,7 @@ class _Cell:
         reset, update, candidate = (self.units[:, params.place(u)] for u in BasicGruCellUnit)
         if biases is None:
             at.map(wide(1, dtype) * wide(2, dtype), [reset, h], second, "reset_state")
-            self._multiply(at, second, [place])
+            self._multiply(at, second, self.candidate_kernel, [place])
             at.map(act(PlaceHolder(1) + PlaceHolder(2)), [weighted[:, place], self.product[:, place]], candidate, "candidate")
         else:
             at.map(PlaceHolder(1) + wide(2, dtype), [self.product[:, place], biases[place, 1]], second, "candidate_product")
@@ -328,10 +334,12 @@ class _CellBack:
         self.d_total, self.product, self.d_share = (rnn.along(graph, d_h, FLOAT, f"{self.step}/{what}") for what in ("d_total", "product", "d_share"))
         self.places = list(range(UNITS)) if params.reset_after else params.gates
         picked = rnn.flat_units(rnn.picked(kernel, self.places))
-        self.kernel = rnn.transposed(graph, picked, batch, prog, f"{self.step}/kernel", layer.options)
+        self.kernel = rnn.arranged(graph, picked.transpose(), batch, prog, f"{self.step}/kernel", layer.options)
         if not params.reset_after:
             self.d_reset_state = rnn.along(graph, d_h, FLOAT, f"{self.step}/d_reset_state")
-            self.candidate_kernel = rnn.transposed(graph, kernel[params.place(_CANDIDATE)], batch, prog, f"{self.step}/candidate_kernel", layer.options)
+            self.candidate_kernel = rnn.arranged(
+                graph, kernel[params.place(_CANDIDATE)].transpose(), batch, prog, f"{self.step}/candidate_kernel", layer.options
+            )
 
     def backward(self, at: rnn.TimeStep, kept: Tensor, output_grad: Tensor | None, score: Tensor | None) -> Tensor | None:
         """Writes ``d_units`` and ``d_h``. Returns: the gradient of the score, if there is one."""

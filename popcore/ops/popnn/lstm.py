@@ -214,7 +214,7 @@ def lstm_bwd(
     for sum_, t in given if params.output_full_sequence else [(d_h, output_grad), *given]:
         popops.scaled_add_to(graph, sum_, t, 1.0, prog, name=step)
     d_units = rnn.along(graph, state, params.data_type, f"{step}/d_units", params.time_steps, UNITS)
-    kernel = rnn.transposed(graph, rnn.flat_units(weights.output_weights), params.batch_size, prog, f"{step}/kernel", made)
+    kernel = rnn.arranged(graph, rnn.flat_units(weights.output_weights).transpose(), params.batch_size, prog, f"{step}/kernel", made)
     new_d_h, d_out, total = (rnn.along(graph, state, FLOAT, f"{step}/{what}") for what in ("product", "d_out", "d_total"))
     d_gates = rnn.along(graph, state, params.data_type, f"{step}/d_gates", units=UNITS)
 

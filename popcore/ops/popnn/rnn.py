@@ -198,11 +198,11 @@ def weighted_input(
     return made
 
 
-def transposed(graph: Graph, kernel: Tensor, rows: int, prog: Sequence, name: str, options: common.Options) -> Tensor:
-    """A copy of the transpose of ``kernel``, laid out for products with a left side of ``rows``, so that a loop does not move it again and again."""
-    depth, width = kernel.shape[1], kernel.shape[0]
-    made = poplin.create_mat_mul_input_rhs(graph, kernel.dtype, (rows, depth), (depth, width), name, options)
-    prog.add(Copy(kernel.transpose(), made, name=name))
+def arranged(graph: Graph, kernel: Tensor, rows: int, prog: Sequence, name: str, options: common.Options) -> Tensor:
+    """A copy of ``kernel`` laid out for products with a left side of ``rows``, so that a loop does not move it again and again."""
+    depth = kernel.shape[0]
+    made = poplin.create_mat_mul_input_rhs(graph, kernel.dtype, (rows, depth), kernel.shape, name, options)
+    prog.add(Copy(kernel, made, name=name))
     return made
 
 
