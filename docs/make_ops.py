@@ -5,8 +5,10 @@ from __future__ import annotations
 import importlib
 import inspect
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from popcore.codelets.operations import KIND_LETTERS, ROWS
 
@@ -17,7 +19,7 @@ Written by `python docs/make_ops.py` from the code; edit that instead. Names are
 order. How exact each operation is: `docs/numerics.md`.
 """
 
-MODULES = ("popops", "poplin", "popnn", "poprand", "popsparse", "poputil")
+MODULES = ("popops", "poplin", "popnn", "poprand", "popsparse", "popfloat", "gcl", "poputil")
 
 # The functions of PopLibs that public programs use most, in order.
 MOST_USED = [
@@ -146,8 +148,15 @@ def found(name: str) -> str:
     return ""
 
 
-def described(title: str, place: ModuleType, names: list[str]) -> list[str]:
-    """A table of the first sentences of what has one."""
+def at_home(room: ModuleType, name: str) -> bool:
+    """Whether a name of a module is one of its functions or classes, be it another name for one of a sibling's."""
+    thing = getattr(room, name)
+    kind = inspect.isfunction(thing) or inspect.isclass(thing)
+    return kind and (thing.__module__ == room.__name__ or (thing.__module__.startswith("popcore.") and name != thing.__name__))
+
+
+def listed(title: str, place: Any, names: Iterable[str]) -> list[str]:
+    """A table of the functions, classes and modules among ``names``, each with the first sentence of what it says of itself."""
     parts = ["", f"## {title}", "", "| name | what it is |", "|---|---|"]
     for name in names:
         thing = getattr(place, name)
@@ -156,11 +165,6 @@ def described(title: str, place: ModuleType, names: list[str]) -> list[str]:
             sentence = " ".join(text.split("\n\n")[0].split()).replace("``", "`").replace("|", "\\|")
             parts.append(f"| `{name}` | {sentence} |")
     return parts
-
-
-def own_names(place: ModuleType) -> list[str]:
-    """The public names that a module defines itself."""
-    return [name for name, thing in vars(place).items() if getattr(thing, "__module__", "") == place.__name__ and name[0] != "_"]
 
 
 def render() -> str:
@@ -181,10 +185,13 @@ def render() -> str:
         types = ", ".join(KINDS[k] for k in row.kinds) + (f" of {row.bits} bits" if row.bits else "")
         parts.append(f"| `{op.value}` | {types} | {(getattr(popops, op.value).__doc__ or '').splitlines()[0]} |")
     forms = {op.value + suffix for op in ROWS for suffix in ("", "_in_place", "_with_output")}
-    parts += described("The rest of popops", popops, sorted(set(popops.__all__) - forms))
-    for name in ("poplin", "popnn", "popnn.pooling", "poprand", "popsparse", "gcl", "poputil"):
-        place = importlib.import_module(f"popcore.ops.{name}")
-        parts += described(name, place, sorted(getattr(place, "__all__", None) or own_names(place)))
+    parts += listed("The rest of popops", popops, sorted(set(popops.__all__) - forms))
+    for module in MODULES[1:]:
+        place = importlib.import_module(f"popcore.ops.{module}")
+        parts += listed(module, place, sorted(place.__all__))
+        for inner in (n for n in place.__all__ if inspect.ismodule(getattr(place, n))):
+            room = getattr(place, inner)
+            parts += listed(f"{module}.{inner}", room, sorted(n for n in vars(room) if not n.startswith("_") and at_home(room, n)))
     return "\n".join(parts) + "\n"
 
 

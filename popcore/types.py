@@ -120,7 +120,7 @@ _ALIASES = {"unsigned": "unsigned int", "unsignedint": "unsigned int"}
 _BY_NAME: dict[str, ElementType] = {}
 for _t in reversed(ELEMENT_TYPES):
     for _key in (_t.numpy_name, _t.__name__.lower(), _t.poplar_name, _t.poplar_name.replace(" ", "")):
-        _BY_NAME[_key] = _t
+        _BY_NAME[_key.lower()] = _t
 for _key, _name in _ALIASES.items():
     _BY_NAME[_key] = _BY_NAME[_name]
 

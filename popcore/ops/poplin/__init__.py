@@ -1,6 +1,7 @@
 """Linear algebra: products of matrices and convolutions, planned over tiles. After PopLibs' poplin, in snake_case."""
 
-from popcore.ops.poplin import fc
+from popcore.ops.poplin import experimental, fc
+from popcore.ops.poplin.cholesky import cholesky, cholesky_in_place, create_cholesky_input
 from popcore.ops.poplin.conv_params import (
     ConvParams,
     InputTransform,
@@ -45,8 +46,22 @@ from popcore.ops.poplin.mat_mul import (
     mat_mul_report_plan,
     mat_mul_with_output,
 )
+from popcore.ops.poplin.norms import (
+    create_norm_beta,
+    create_norm_gamma,
+    create_norm_params,
+    distributed_norm_statistics,
+    distributed_norm_statistics_gradients,
+    norm_gradients,
+    norm_param_gradients,
+    norm_statistics,
+    norm_statistics_gradients,
+    norm_whiten,
+    normalise,
+)
 from popcore.ops.poplin.plan import PlanningCache
 from popcore.ops.poplin.preplan import MatMulParams, preplan
+from popcore.ops.poplin.triangular import create_triangular_solve_input_lhs, create_triangular_solve_input_rhs, triangular_mask, triangular_solve
 
 __all__ = [
     "ConvParams",
@@ -57,11 +72,14 @@ __all__ = [
     "PlanningCache",
     "add_bias",
     "calculate_weight_deltas",
+    "cholesky",
+    "cholesky_in_place",
     "convolution",
     "convolution_bias_update",
     "convolution_weight_update",
     "convolution_with_output",
     "create_biases",
+    "create_cholesky_input",
     "create_conv_output",
     "create_input",
     "create_mat_mul_grouped_input_lhs",
@@ -70,7 +88,15 @@ __all__ = [
     "create_mat_mul_input_lhs",
     "create_mat_mul_input_rhs",
     "create_mat_mul_output",
+    "create_norm_beta",
+    "create_norm_gamma",
+    "create_norm_params",
+    "create_triangular_solve_input_lhs",
+    "create_triangular_solve_input_rhs",
     "create_weights",
+    "distributed_norm_statistics",
+    "distributed_norm_statistics_gradients",
+    "experimental",
     "fc",
     "get_bwd_flops",
     "get_dilated_size",
@@ -86,9 +112,17 @@ __all__ = [
     "mat_mul_grouped_with_output",
     "mat_mul_report_plan",
     "mat_mul_with_output",
+    "norm_gradients",
+    "norm_param_gradients",
+    "norm_statistics",
+    "norm_statistics_gradients",
+    "norm_whiten",
+    "normalise",
     "preplan",
     "report_plan_estimated_costs",
     "report_plan_info",
     "report_weight_update_plan_info",
+    "triangular_mask",
+    "triangular_solve",
     "weights_transpose_chans_flip_xy",
 ]

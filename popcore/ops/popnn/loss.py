@@ -12,7 +12,8 @@ from popcore.graph import Graph, Tensor
 from popcore.ops import popops
 from popcore.ops.popnn.extremes import arg_max
 from popcore.ops.popops import common
-from popcore.ops.popops.expr import Cast, Const, Equal, Expr, Log, Max, PlaceHolder, Select
+from popcore.ops.popops.expr import Const, Equal, Expr, Log, Max, PlaceHolder, Select
+from popcore.ops.popops.widths import rounded, wide
 from popcore.ops.poputil import map_tensor_linearly
 from popcore.program import Sequence
 from popcore.types import FLOAT, INT, UNSIGNED_INT
@@ -22,6 +23,8 @@ LEAST_PROBABILITY = float(np.finfo(np.float32).tiny)
 
 
 class LossType(enum.Enum):
+    """How far outputs are from what is expected."""
+
     SUM_SQUARED_LOSS = "sum_squared"  # half the squares of what is off
     CROSS_ENTROPY_LOSS = "cross_entropy"  # minus the logarithm of the right class's probability
 
@@ -36,7 +39,8 @@ def calc_loss(
     prog: Sequence,
     name: str = "",
     *,
-    deltas_scale: float = 1.0,
+    deltas_scale: float | Tensor = 1.0,
+    model_output_scaling: float | Tensor = 1.0,
     num_correct: Tensor | None = None,
 ) -> None:
     """Write each row's loss, and its gradient by what goes into the last layer, for labels that say which class is right.
@@ -49,7 +53,8 @@ def calc_loss(
         expected: (rows,) of INT or UNSIGNED_INT; a row labelled ``popops.MASKED_LABEL_CODE`` (-1) has no loss and no gradient.
         loss: (rows,), written. Of the type of ``model_outputs``.
         deltas: (rows, classes), written. Of that type too.
-        deltas_scale: What ``deltas`` are multiplied by, as to keep those of HALF from vanishing.
+        deltas_scale: What ``deltas`` are multiplied by, as to keep those of HALF from vanishing: a number or a scalar tensor.
+        model_output_scaling: What ``model_outputs`` were multiplied by, as ``NonLinearityType.SOFTMAX_SCALED.scaling``: likewise.
         num_correct: A scalar of UNSIGNED_INT, written if given: rows whose greatest output is that of the label.
 
     Raises: ShapeError, ElementTypeError, GraphError: the tensors do not fit each other.
@@ -65,16 +70,28 @@ def calc_loss(
     operands = [model_outputs, expected.expand([1]), numbers.expand([0])]
     hot = Equal(PlaceHolder(2), PlaceHolder(3))
     masked = Equal(PlaceHolder(2), Const(-1 if kind is INT else popops.MASKED_LABEL_CODE, kind))
-    p = PlaceHolder(1) if model_outputs.dtype is FLOAT else Cast(PlaceHolder(1), FLOAT)
+    p = wide(1, model_outputs.dtype)
+    if isinstance(model_output_scaling, Tensor) or model_output_scaling != 1:
+        p = p / _factor(step, model_output_scaling, operands)
     zero = Const(0.0, FLOAT)
     off = p - Select(Const(1.0, FLOAT), zero, hot)
     term: Expr = off * off * 0.5 if loss_type is LossType.SUM_SQUARED_LOSS else Select(-Log(Max(p, Const(LEAST_PROBABILITY))), zero, hot)
+    scaled = off * _factor(step, deltas_scale, operands)
     terms = popops.map(graph, Select(zero, term, masked), operands, prog, step)
     popops.reduce_with_output(graph, terms, loss, [1], popops.Operation.ADD, prog, step)
     if num_correct is not None:
         calc_accuracy(graph, model_outputs, expected, num_correct, prog, name)
-    delta = Select(zero, off * deltas_scale, masked)
-    popops.map_with_output(graph, delta if deltas.dtype is FLOAT else Cast(delta, deltas.dtype), operands, deltas, prog, step)
+    popops.map_with_output(graph, rounded(Select(zero, scaled, masked), deltas.dtype), operands, deltas, prog, step)
+
+
+def _factor(step: str, factor: float | Tensor, operands: list[Tensor]) -> Expr:
+    """A number, or a scalar tensor, which becomes one of the operands."""
+    if not isinstance(factor, Tensor):
+        return Const(float(factor), FLOAT)
+    if factor.num_elements != 1 or factor.dtype.kind not in ("float", "half"):
+        raise ElementTypeError(f"{step} is given the scale {factor!r}", "a number, or a scalar of FLOAT or HALF")
+    operands.append(factor.reshape(()))
+    return wide(len(operands), factor.dtype)
 
 
 def calc_accuracy(graph: Graph, model_outputs: Tensor, expected: Tensor, num_correct: Tensor, prog: Sequence, name: str = "") -> None:

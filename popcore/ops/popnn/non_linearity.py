@@ -11,16 +11,19 @@ from popcore.graph import Graph, Tensor
 from popcore.ops import popops
 from popcore.ops.popnn import softmax
 from popcore.ops.popops import common
-from popcore.ops.popops.expr import Cast, Clamp, Const, Erf, Exp, Expr, Gt, PlaceHolder, Relu, Select, Sigmoid, Tanh
+from popcore.ops.popops.expr import Clamp, Const, Erf, Exp, Expr, Gt, Relu, Select, Sigmoid, Tanh
+from popcore.ops.popops.widths import rounded, wide
 from popcore.program import Sequence
 from popcore.types import FLOAT, ElementType
 
+SOFTMAX_SCALING = 62000.0
+"""What SOFTMAX_SCALED is multiplied by, so that small probabilities are no denormals of HALF: PopLibs' (lib/popnn/NonLinearityInternal.hpp)."""
 _ROOT_TWO_OVER_PI = math.sqrt(2 / math.pi)
 _GELU_CUBE = 0.044715  # of the tanh form: Hendrycks and Gimpel, arXiv 1606.08415
 
 
 class NonLinearityType(enum.Enum):
-    """``SOFTMAX...`` are over the last dimension and all the same here: none of them overflows."""
+    """``SOFTMAX...`` are over the last dimension, and none of them overflows; SOFTMAX_SCALED is multiplied by ``SOFTMAX_SCALING``."""
 
     SIGMOID = "sigmoid"
     HARD_SIGMOID = "hard_sigmoid"  # 0.2 x + 0.5, between 0 and 1
@@ -38,6 +41,11 @@ class NonLinearityType(enum.Enum):
     def is_softmax(self) -> bool:
         return self.value.startswith("softmax")
 
+    @property
+    def scaling(self) -> float:
+        """What its outputs are multiplied by."""
+        return SOFTMAX_SCALING if self is NonLinearityType.SOFTMAX_SCALED else 1.0
+
 
 Kind = NonLinearityType
 
@@ -49,7 +57,7 @@ def non_linearity(graph: Graph, kind: NonLinearityType, t: Tensor, prog: Sequenc
     """
     step = _checked(kind, name, t)
     if kind.is_softmax:
-        return softmax.softmax(graph, t, prog, name)
+        return softmax.softmax(graph, t, prog, name, scaling=kind.scaling)
     return popops.map(graph, _expression(kind, t.dtype), [t], prog, step)
 
 
@@ -60,7 +68,7 @@ def non_linearity_in_place(graph: Graph, kind: NonLinearityType, t: Tensor, prog
     """
     step = _checked(kind, name, t)
     if kind.is_softmax:
-        softmax.softmax_in_place(graph, t, prog, name)
+        softmax.softmax_in_place(graph, t, prog, name, scaling=kind.scaling)
     else:
         popops.map_in_place(graph, _expression(kind, t.dtype), [t], prog, step)
 
@@ -79,9 +87,9 @@ def non_linearity_input_gradient(graph: Graph, kind: NonLinearityType, act: Tens
     if act.dtype is not out_gradient.dtype:
         raise ElementTypeError(f"{step}: {act!r} and {out_gradient!r}", "cast one of them")
     if kind.is_softmax:
-        return softmax.softmax_gradient(graph, act, out_gradient, prog, step)
-    a, g = _wide(1, act.dtype), _wide(2, act.dtype)
-    return popops.map(graph, _narrow(g * _SLOPES[kind](a), act.dtype), [act, out_gradient], prog, step)
+        return softmax.softmax_gradient(graph, act, out_gradient, prog, step, kind.scaling)
+    a, g = wide(1, act.dtype), wide(2, act.dtype)
+    return popops.map(graph, rounded(g * SLOPES[kind](a), act.dtype), [act, out_gradient], prog, step)
 
 
 def _hard_sigmoid(x: Expr) -> Expr:
@@ -119,7 +127,7 @@ def _one_where(condition: Expr, value: float = 1.0) -> Expr:
     return Select(Const(value, FLOAT), Const(0.0, FLOAT), condition)
 
 
-_FUNCTIONS: Mapping[NonLinearityType, Callable[[Expr], Expr]] = {
+FUNCTIONS: Mapping[NonLinearityType, Callable[[Expr], Expr]] = {
     Kind.SIGMOID: Sigmoid,
     Kind.HARD_SIGMOID: _hard_sigmoid,
     Kind.RELU: Relu,
@@ -129,7 +137,7 @@ _FUNCTIONS: Mapping[NonLinearityType, Callable[[Expr], Expr]] = {
     Kind.SWISH: lambda x: x * Sigmoid(x),
 }
 
-_SLOPES: Mapping[NonLinearityType, Callable[[Expr], Expr]] = {
+SLOPES: Mapping[NonLinearityType, Callable[[Expr], Expr]] = {
     Kind.SIGMOID: lambda y: y * (Const(1.0) - y),
     Kind.HARD_SIGMOID: lambda y: _one_where(Gt(y, Const(0.0)) & Gt(Const(1.0), y), 0.2),
     Kind.RELU: lambda y: _one_where(Gt(y, Const(0.0))),
@@ -142,16 +150,7 @@ _SLOPES: Mapping[NonLinearityType, Callable[[Expr], Expr]] = {
 
 
 def _expression(kind: NonLinearityType, dtype: ElementType) -> Expr:
-    return _narrow(_FUNCTIONS[kind](_wide(1, dtype)), dtype)
-
-
-def _wide(k: int, dtype: ElementType) -> Expr:
-    """Operand ``k`` in FLOAT."""
-    return PlaceHolder(k) if dtype is FLOAT else Cast(PlaceHolder(k), FLOAT)
-
-
-def _narrow(e: Expr, dtype: ElementType) -> Expr:
-    return e if dtype is FLOAT else Cast(e, dtype)
+    return rounded(FUNCTIONS[kind](wide(1, dtype)), dtype)
 
 
 def _checked(kind: NonLinearityType, name: str, *tensors: Tensor) -> str:

@@ -6,13 +6,14 @@ from popcore.errors import ElementTypeError, ShapeError
 from popcore.graph import Graph, Tensor
 from popcore.ops import popops
 from popcore.ops.popops import common
-from popcore.ops.popops.expr import Cast, Exp, Expr, Log, PlaceHolder
+from popcore.ops.popops.expr import Exp, Expr, Log, PlaceHolder
+from popcore.ops.popops.widths import rounded, wide
 from popcore.program import Sequence
-from popcore.types import FLOAT, ElementType
+from popcore.types import ElementType
 
 
-def softmax(graph: Graph, t: Tensor, prog: Sequence, name: str = "") -> Tensor:
-    """e**x over the sum of that along the last dimension, in FLOAT and rounded once.
+def softmax(graph: Graph, t: Tensor, prog: Sequence, name: str = "", *, scaling: float = 1.0) -> Tensor:
+    """e**x over the sum of that along the last dimension, times ``scaling``, in FLOAT and rounded once.
 
     Raises:
         ShapeError: ``t`` is a scalar.
@@ -20,15 +21,15 @@ def softmax(graph: Graph, t: Tensor, prog: Sequence, name: str = "") -> Tensor:
     """
     step = _checked(common.joined(name, "softmax"), t)
     _, powers, total = _powers(graph, t, prog, step)
-    return popops.map(graph, _as(PlaceHolder(1) / PlaceHolder(2), t.dtype), [powers, total], prog, step)
+    return popops.map(graph, rounded(_share(scaling), t.dtype), [powers, total], prog, step)
 
 
-def softmax_in_place(graph: Graph, t: Tensor, prog: Sequence, name: str = "") -> None:
+def softmax_in_place(graph: Graph, t: Tensor, prog: Sequence, name: str = "", *, scaling: float = 1.0) -> None:
     """The same, written to ``t``."""
     step = _checked(common.joined(name, "softmax"), t)
     common.require_writeable(step, t)
     _, powers, total = _powers(graph, t, prog, step)
-    popops.map_with_output(graph, _as(PlaceHolder(1) / PlaceHolder(2), t.dtype), [powers, total], t, prog, step)
+    popops.map_with_output(graph, rounded(_share(scaling), t.dtype), [powers, total], t, prog, step)
 
 
 def log_softmax(graph: Graph, t: Tensor, prog: Sequence, name: str = "") -> Tensor:
@@ -49,36 +50,33 @@ def log_softmax_in_place(graph: Graph, t: Tensor, prog: Sequence, name: str = ""
     popops.map_in_place(graph, _log_expression(t.dtype), [t, largest, total], prog, step)
 
 
-def softmax_gradient(graph: Graph, out: Tensor, out_gradient: Tensor, prog: Sequence, name: str) -> Tensor:
-    """out * (g - sum of g * out along the last dimension). Needs: checked tensors of one shape and type."""
+def softmax_gradient(graph: Graph, out: Tensor, out_gradient: Tensor, prog: Sequence, name: str, scaling: float = 1.0) -> Tensor:
+    """out * (g - sum of g * out / scaling along the last dimension). Needs: checked tensors of one shape and type."""
     _checked(name, out)
-    product = popops.map(graph, _wide(1, out.dtype) * _wide(2, out.dtype), [out, out_gradient], prog, name)
+    product = popops.map(graph, wide(1, out.dtype) * wide(2, out.dtype), [out, out_gradient], prog, name)
     total = _along_last(graph, product, popops.Operation.ADD, prog, name)
-    e = _wide(1, out.dtype) * (_wide(2, out.dtype) - PlaceHolder(3))
-    return popops.map(graph, _as(e, out.dtype), [out, out_gradient, total], prog, name)
+    along = PlaceHolder(3) if scaling == 1 else PlaceHolder(3) * (1 / scaling)
+    e = wide(1, out.dtype) * (wide(2, out.dtype) - along)
+    return popops.map(graph, rounded(e, out.dtype), [out, out_gradient, total], prog, name)
 
 
 def _powers(graph: Graph, t: Tensor, prog: Sequence, step: str) -> tuple[Tensor, Tensor, Tensor]:
     """The largest along the last dimension, e**(x - largest) in FLOAT, and its sums along the last dimension, which is kept as one element."""
     largest = _along_last(graph, t, popops.Operation.MAX, prog, step)
-    powers = popops.map(graph, Exp(_wide(1, t.dtype) - _wide(2, t.dtype)), [t, largest], prog, step)
+    powers = popops.map(graph, Exp(wide(1, t.dtype) - wide(2, t.dtype)), [t, largest], prog, step)
     return largest, powers, _along_last(graph, powers, popops.Operation.ADD, prog, step)
 
 
+def _share(scaling: float) -> Expr:
+    return PlaceHolder(1) / PlaceHolder(2) if scaling == 1 else PlaceHolder(1) / PlaceHolder(2) * scaling
+
+
 def _log_expression(dtype: ElementType) -> Expr:
-    return _as(_wide(1, dtype) - _wide(2, dtype) - Log(PlaceHolder(3)), dtype)
+    return rounded(wide(1, dtype) - wide(2, dtype) - Log(PlaceHolder(3)), dtype)
 
 
 def _along_last(graph: Graph, t: Tensor, op: popops.Operation, prog: Sequence, step: str) -> Tensor:
     return popops.reduce(graph, t, [t.rank - 1], op, prog, step).expand([t.rank - 1])
-
-
-def _wide(k: int, dtype: ElementType) -> Expr:
-    return PlaceHolder(k) if dtype is FLOAT else Cast(PlaceHolder(k), FLOAT)
-
-
-def _as(e: Expr, dtype: ElementType) -> Expr:
-    return e if dtype is FLOAT else Cast(e, dtype)
 
 
 def _checked(step: str, t: Tensor) -> str:

@@ -71,7 +71,7 @@ def _typed(e: Expr, dtypes: Sequence[ElementType], wanted: ElementType | None, w
             return Typed(dtype, Handed(value) if isinstance(e, Parameter) else value)
         case Cast():
             if e.dtype.kind == "quarter":
-                raise ElementTypeError(f"{e!r}: FP8 is not available yet in this version", "FLOAT or HALF")
+                raise ElementTypeError(f"{e!r}: expressions are not of FP8", "popops.cast")
             return Typed(e.dtype, "cast", (_typed(e.expression, dtypes, None, whole),))
         case Operation():
             return _operation(e, dtypes, wanted, whole)

@@ -29,10 +29,19 @@ from popcore.ops.poputil.mapping import (
     rebalance_tensor,
     transform_tile_index,
 )
+from popcore.ops.poputil.quarter import (
+    QuarterFormat,
+    QuarterMetadata,
+    create_constant_metadata_tensor,
+    create_variable_metadata_tensor,
+    quarter_format,
+)
 from popcore.ops.poputil.templates import cast_to_device_half_value, check_accuracy_when_cast, factor_dims, template_vertex, unfactor_dims
 from popcore.ops.poputil.use import TensorUseTracker
 
 __all__ = [
+    "QuarterFormat",
+    "QuarterMetadata",
     "TensorUseTracker",
     "balanced_partition",
     "broadcast_to_match",
@@ -49,8 +58,10 @@ __all__ = [
     "clone_to_ipu",
     "copy_to_ipu",
     "create_broadcast_operand",
+    "create_constant_metadata_tensor",
     "create_ipu_copy",
     "create_output_for_element_wise_op",
+    "create_variable_metadata_tensor",
     "dim_is_split_over_ipus",
     "dim_is_split_over_tiles",
     "duplicate",
@@ -65,6 +76,7 @@ __all__ = [
     "map_tensor_linearly",
     "map_tensor_linearly_with_offset",
     "merge_adjacent_regions",
+    "quarter_format",
     "rebalance_tensor",
     "split_regions",
     "split_regions_between_workers",

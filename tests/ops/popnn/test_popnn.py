@@ -37,7 +37,7 @@ FUNCTIONS = {
     NonLinearityType.SWISH: lambda x: x * sigmoid(x),
     NonLinearityType.SOFTMAX: softmax,
     NonLinearityType.SOFTMAX_STABLE: softmax,
-    NonLinearityType.SOFTMAX_SCALED: softmax,
+    NonLinearityType.SOFTMAX_SCALED: lambda x: NonLinearityType.SOFTMAX_SCALED.scaling * softmax(x),
 }
 
 
@@ -91,11 +91,11 @@ def test_non_linearities(kind, dtype, shape, tiles, in_place, turned):
     values = (4 * np.random.default_rng(0).standard_normal(shape)).astype(dtype.numpy)
     (got,) = both(graph, prog, {"x": values}, ["out"])
     with np.errstate(invalid="ignore"):
-        close(got, FUNCTIONS[kind]((values.T if turned else values).astype(np.float64)), 4)
+        close(got, FUNCTIONS[kind]((values.T if turned else values).astype(np.float64)), 4 * kind.scaling)
 
 
 @pytest.mark.parametrize("dtype", [FLOAT, HALF])
-@pytest.mark.parametrize("kind", [*ELEMENT_WISE, NonLinearityType.SOFTMAX])
+@pytest.mark.parametrize("kind", [*ELEMENT_WISE, NonLinearityType.SOFTMAX, NonLinearityType.SOFTMAX_SCALED])
 def test_gradients_are_slopes(kind, dtype):
     graph, prog, names = new(), program.Sequence(), []
     act, grad = (variable(graph, dtype, (6, 7), n, names) for n in ("act", "grad"))
@@ -107,13 +107,13 @@ def test_gradients_are_slopes(kind, dtype):
     (got,) = both(graph, prog, {"act": given_act, "grad": g}, ["out"])
     if kind.is_softmax:
         y = given_act.astype(np.float64)
-        wanted = y * (g - (y * g).sum(-1, keepdims=True))
+        wanted = y * (g - (y * g / kind.scaling).sum(-1, keepdims=True))
     else:
         if kind in OF_INPUT:
             x = given_act.astype(np.float64)
         h = 1e-6
         wanted = g * (FUNCTIONS[kind](x + h) - FUNCTIONS[kind](x - h)) / (2 * h)
-    np.testing.assert_allclose(got.astype(np.float64), wanted, rtol=1e-4 if dtype is FLOAT else 4e-3, atol=1e-5 if dtype is FLOAT else 4e-3)
+    np.testing.assert_allclose(got.astype(np.float64), wanted, rtol=1e-4 if dtype is FLOAT else 4e-3, atol=kind.scaling * (1e-5 if dtype is FLOAT else 4e-3))
 
 
 @pytest.mark.parametrize("dtype", [FLOAT, HALF])
@@ -212,3 +212,66 @@ def test_mistakes_are_told_at_the_call():
         popnn.calc_loss(graph, x, i, loss[:2], graph.clone(x), 3, prog)
     with pytest.raises(errors.ElementTypeError, match="UNSIGNED_INT"):
         popnn.calc_accuracy(graph, x, i, s, prog)
+
+
+def test_scales_of_losses_are_numbers_or_tensors():
+    """Outputs of a scaled softmax give the loss of plain ones; the gradients are multiplied by what one says."""
+    values = np.abs(np.random.default_rng(3).standard_normal((4, 3))).astype(np.float32)
+    values /= values.sum(-1, keepdims=True)
+    found = []
+    for scaling in (1.0, 62000.0, "tensors"):
+        graph, prog, names = new(), program.Sequence(), []
+        p = variable(graph, FLOAT, (4, 3), "p", names)
+        labels = graph.add_constant(UNSIGNED_INT, (4,), [0, 2, 0xFFFFFFFF, 1], tile=0)
+        loss, deltas = (graph.add_variable(FLOAT, s, mapping="linear", name=n) for n, s in (("loss", (4,)), ("deltas", (4, 3))))
+        scales = [graph.add_constant(d, (), v, tile=0) for d, v in ((HALF, 4.0), (FLOAT, 62000.0))] if scaling == "tensors" else [4.0, scaling]
+        popnn.calc_loss(graph, p, labels, loss, deltas, LossType.CROSS_ENTROPY_LOSS, prog, deltas_scale=scales[0], model_output_scaling=scales[1])
+        graph.create_host_read("loss", loss)
+        graph.create_host_read("deltas", deltas)
+        found.append(both(graph, prog, {"p": values * np.float32(1.0 if scaling == 1 else 62000.0)}, ["loss", "deltas"]))
+        with pytest.raises(errors.ElementTypeError, match="scale"):
+            popnn.calc_loss(graph, p, labels, loss, deltas, LossType.CROSS_ENTROPY_LOSS, prog, deltas_scale=labels)
+    for loss, deltas in found:
+        np.testing.assert_allclose(loss, [-np.log(values[0, 0]), -np.log(values[1, 2]), 0, -np.log(values[3, 1])], rtol=1e-5)
+        np.testing.assert_allclose(deltas[1], 4 * (values[1] - [0, 0, 1]), rtol=1e-5, atol=1e-6)
+        assert not deltas[2].any()
+
+
+def test_non_linearities_have_names():
+    """Each is what its type gives, in place or not."""
+    graph, prog, names = new(), program.Sequence(), []
+    x = variable(graph, FLOAT, (3, 4), "x", names)
+    kinds = {"scaled_softmax_stable": NonLinearityType.SOFTMAX_SCALED, "softmax_stable": NonLinearityType.SOFTMAX_STABLE}
+    named = [n for n in popnn.named.__all__ if not n.endswith("_in_place")]
+    assert len(named) * 2 == len(popnn.named.__all__) == 16
+    for n in named:
+        again = graph.add_variable(FLOAT, (3, 4), mapping="linear")
+        prog.add(program.Copy(x, again))
+        getattr(popnn, f"{n}_in_place")(graph, again, prog)
+        graph.create_host_read(n, getattr(popnn, n)(graph, x, prog))
+        graph.create_host_read(f"{n} in place", again)
+        graph.create_host_read(f"{n} by type", popnn.non_linearity(graph, kinds.get(n) or NonLinearityType[n.upper()], x, prog))
+    values = np.random.default_rng(4).standard_normal((3, 4)).astype(np.float32)
+    for n in named:
+        new_, in_place, by_type = both(graph, prog, {"x": values}, [n, f"{n} in place", f"{n} by type"])
+        np.testing.assert_array_equal(new_, by_type)
+        np.testing.assert_array_equal(in_place, by_type)
+
+
+@pytest.mark.parametrize("dtype", [FLOAT, HALF])
+@pytest.mark.parametrize("shape", [(2, 3, 5), (3, 1, 4)])
+def test_the_expected_place_of_a_peak(shape, dtype):
+    graph, prog, names = new(), program.Sequence(), []
+    fields = variable(graph, dtype, shape, "fields", names)
+    out, heat = popnn.spatial_soft_max_2d(graph, prog, fields, 0.5)
+    graph.create_host_read("out", out)
+    graph.create_host_read("heat", heat)
+    values = np.random.default_rng(5).standard_normal(shape).astype(dtype.numpy)
+    got, temperature = both(graph, prog, {"fields": values}, ["out", "heat"])
+    chances = softmax(values.astype(float).reshape(shape[0], -1) / 0.5).reshape(shape)
+    rows, columns = (np.linspace(-1, 1, n) for n in shape[1:])
+    wanted = np.stack([(chances * rows[:, None]).sum((1, 2)), (chances * columns).sum((1, 2))], 1)
+    np.testing.assert_allclose(got, wanted, **({"rtol": 1e-5, "atol": 1e-6} if dtype is FLOAT else {"rtol": 5e-3, "atol": 5e-3}))
+    assert temperature == 0.5
+    with pytest.raises(errors.ShapeError, match="rows, columns"):
+        popnn.spatial_soft_max_2d(graph, prog, fields[0], 0.5)

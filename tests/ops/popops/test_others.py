@@ -9,7 +9,7 @@ import popcore as pc
 from popcore import Output, Vector, Vertex, errors, program
 from popcore.graph import concat
 from popcore.ops import popops
-from popcore.types import BOOL, CHAR, FLOAT, HALF, INT, QUARTER_F143, SHORT, UNSIGNED_CHAR, UNSIGNED_INT
+from popcore.types import BOOL, CHAR, FLOAT, HALF, INT, SHORT, UNSIGNED_CHAR, UNSIGNED_INT
 from tests.ops.popops.runs import DTYPES, mapped, new_graph, run, shapes, values
 
 DRAWN = settings(deadline=None, max_examples=30, suppress_health_check=list(HealthCheck))
@@ -56,15 +56,13 @@ def test_casts_round_and_stop_at_limits():
 
 def test_a_cast_to_the_same_type_is_a_copy():
     """
-    Without a compute set; FP8 is refused.
+    Without a compute set.
     """
     graph, prog = new_graph(), program.Sequence()
     t = graph.add_variable(FLOAT, (5,), "linear")
     out = popops.cast(graph, t, FLOAT, prog)
     assert [type(p) for p in prog.programs] == [program.Copy]
     np.testing.assert_array_equal(run(graph, prog, {t: values(FLOAT, (5,))}, {"out": out})["out"], values(FLOAT, (5,)))
-    with pytest.raises(errors.ElementTypeError, match="FP8"):
-        popops.cast(graph, t, QUARTER_F143, prog)
     with pytest.raises(errors.ShapeError):
         popops.cast_with_output(graph, t, graph.add_variable(HALF, (4,), "linear"), prog)
 
