@@ -1,6 +1,6 @@
 """Functions of neural networks: non-linearities, softmax, losses, normalisation. After PopLibs' popnn, in snake_case."""
 
-from popcore.ops.popnn.extremes import arg_max, arg_min, max_and_arg_max, min_and_arg_min
+from popcore.ops.popnn.extremes import arg_max, arg_min, max_and_arg_max, min_and_arg_min, top_k
 from popcore.ops.popnn.loss import LossType, calc_accuracy, calc_loss
 from popcore.ops.popnn.non_linearity import NonLinearityType, non_linearity, non_linearity_in_place, non_linearity_input_gradient
 from popcore.ops.popnn.norms import BATCH, LAYER, Norm, norm_gradients, norm_param_gradients, norm_statistics, norm_whiten, normalise
@@ -30,4 +30,5 @@ __all__ = [
     "normalise",
     "softmax",
     "softmax_in_place",
+    "top_k",
 ]

@@ -1,4 +1,4 @@
-"""arg_max and arg_min of the rows of a matrix. After ``popnn/Loss.hpp``."""
+"""arg_max, arg_min and top_k of the rows of a matrix. After ``popnn/Loss.hpp``."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from popcore.codelets.arg_extreme import ArgMaxRow, ArgMinRow
 from popcore.errors import ShapeError, TileMappingError
 from popcore.graph import Graph, Tensor
+from popcore.ops import popops
 from popcore.ops.popops import common
 from popcore.program import Sequence
 
@@ -59,3 +60,16 @@ def _extreme(graph: Graph, codelet: Any, t: Tensor, prog: Sequence, step: str) -
     where = common.compute_set_of(graph, prog, step)
     graph.add_vertices(where, codelet[t.dtype], {"x": (t.flatten(), first, np.full(rows, columns)), "index": index, "value": value}, tile[at])
     return value, index
+
+
+def top_k(graph: Graph, t: Tensor, k: int, sort: bool, prog: Sequence, name: str = "") -> tuple[Tensor, Tensor]:
+    """The ``k`` greatest of each row of ``t``, and their columns; the greatest first if ``sort``. ``popops.top_k_with_permutation`` says more.
+
+    Raises: ShapeError: ``t`` is no matrix, or has fewer columns.
+    """
+    step = common.joined(name, "top_k")
+    common.require_tensors(step, t)
+    if t.rank != 2:
+        raise ShapeError(f"{step} of {t!r}", "a matrix")
+    order = popops.SortOrder.DESCENDING if sort else popops.SortOrder.NONE
+    return popops.top_k_with_permutation(graph, prog, t, popops.TopKParams(k, True, order), name)

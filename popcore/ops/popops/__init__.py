@@ -27,7 +27,9 @@ from popcore.ops.popops.slicing import (
     multi_update_max,
     multi_update_mul,
 )
+from popcore.ops.popops.sort import sort, sort_in_place, sort_key_value, sort_key_value_in_place
 from popcore.ops.popops.ternary import *  # noqa: F403
+from popcore.ops.popops.top_k import SortOrder, TopKParams, create_top_k_input, top_k, top_k_key_value, top_k_with_permutation
 from popcore.ops.popops.unary import *  # noqa: F403
 
 __all__ = [
@@ -39,7 +41,9 @@ __all__ = [
     "ReduceParams",
     "ScaledAddSpecialisation",
     "SingleReduceOp",
+    "SortOrder",
     "TernaryOpType",
+    "TopKParams",
     "UnaryOpType",
     "add_codelets",
     "all_true",
@@ -52,6 +56,7 @@ __all__ = [
     "create_indices_tensor",
     "create_slice_tensor",
     "create_sliceable_tensor",
+    "create_top_k_input",
     "dynamic_slice",
     "dynamic_update",
     "encode_one_hot",
@@ -76,6 +81,13 @@ __all__ = [
     "reduce_with_output",
     "scaled_add_to",
     "scaled_subtract_from",
+    "sort",
+    "sort_in_place",
+    "sort_key_value",
+    "sort_key_value_in_place",
+    "top_k",
+    "top_k_key_value",
+    "top_k_with_permutation",
     "zero",
 ]
 __all__ += binary.__all__
