@@ -5,14 +5,15 @@ from __future__ import annotations
 from popcore.errors import ElementTypeError, ShapeError
 from popcore.graph import Graph, Tensor
 from popcore.ops.popops import common
-from popcore.ops.popops.slicing import create_sliceable_tensor, multi_slice
+from popcore.ops.popops.lookups import multi_slice
+from popcore.ops.popops.slicing import create_sliceable_tensor
 from popcore.program import Sequence
 from popcore.types import UNSIGNED_INT, DTypeLike
 
 
 def create_gather_input(graph: Graph, dtype: DTypeLike, shape: tuple[int, ...], axis: int, name: str = "") -> Tensor:
     """A tensor of which ``gather`` along ``axis`` can take entries without moving them between tiles first."""
-    return create_sliceable_tensor(graph, dtype, shape, [axis], [1], 0, common.joined(name, "gather input"))
+    return create_sliceable_tensor(graph, dtype, shape, [axis], [1], name=common.joined(name, "gather input"))
 
 
 def gather(graph: Graph, t: Tensor, indices: Tensor, axis: int, prog: Sequence, options: common.Options | None = None, name: str = "") -> Tensor:
