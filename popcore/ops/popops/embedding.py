@@ -198,22 +198,26 @@ def _plan(
     best: tuple[float, SlicePlan] | None = None
     for column_parts in counts(min(max(1, columns * dtype.nbytes // _LEAST_ROW), tiles)):
         for row_parts in counts(min(entries, tiles // column_parts)):
+            rows, width = -(-entries // row_parts), -(-columns // (column_parts * grain)) * grain
+            held = -(-groups // target.num_tiles) * rows * width * dtype.nbytes
+            messages = 2 * _MESSAGE * rows if column_parts > 1 else 0  # of what the host writes and reads
+            left = min(memory, target.bytes_per_tile - _RESERVED - held - messages)
+            if left <= 0:
+                continue
             made = SlicePlan(
-                target.num_tiles, dtype, groups, entries, columns, row_parts, column_parts, grain, one_point, memory, least,
+                target.num_tiles, dtype, groups, entries, columns, row_parts, column_parts, grain, one_point, left, least,
                 target.num_worker_contexts, target.exchange_bytes_per_cycle,
             )  # fmt: skip
-            held = -(-groups // target.num_tiles) * int(np.diff(made.row_cuts).max()) * int(np.diff(made.column_cuts).max()) * dtype.nbytes
             route = made.route(lookups)
-            if held + route.temporary_bytes > target.bytes_per_tile - _RESERVED:
-                continue
-            cost = float(held + route.temporary_bytes) if least else route.cycles * (1 if route.temporary_bytes <= memory else 1000)
+            cost = float(held + route.temporary_bytes) if least else route.cycles * (1 if route.temporary_bytes <= left else 1000)
             if best is None or cost < best[0]:
                 best = cost, made
     return best[1] if best else None
 
 
-_RESERVED = 32 << 10  # bytes of a tile for code and messages
-_LEAST_ROW = 64  # bytes of a row that stay together: the host and whoever reads rows would move crumbs else
+_RESERVED = 64 << 10  # bytes of a tile for code and messages
+_MESSAGE = 8  # bytes of code
+_LEAST_ROW, _LEAST_SLICE = 64, 16  # bytes of a row that stay together: the host and whoever reads rows would move crumbs else
 
 
 def counts(most: int) -> list[int]:
@@ -224,9 +228,10 @@ def counts(most: int) -> list[int]:
 @lru_cache(maxsize=1024)
 def _route(plan: SlicePlan, lookups: int) -> Route:
     tiles, widths = plan.group_tiles, np.diff(plan.column_cuts)
-    splits = [n for n in counts(int(widths.max())) if not np.any(widths % (n * plan.grain)) or n == 1]
+    least = -(-_LEAST_SLICE // (plan.grain * plan.dtype.nbytes)) * plan.grain
+    splits = [n for n in counts(int(widths.max())) if n == 1 or not np.any(widths % (n * plan.grain)) and widths.min() >= n * least]
     best: Route | None = None
-    for lists in (1, 2, 3, plan.workers):
+    for lists in (1, 2, 3, plan.workers, 2 * plan.workers):
         for parts in counts(max(1, min(lists * (tiles // plan.row_parts), -(-lookups // 4)))):
             for n in splits:
                 fewest = -(-parts // max(1, tiles // (plan.column_parts * n)))
@@ -257,6 +262,6 @@ def _estimate(plan: SlicePlan, lookups: int, parts: int, lists: int, slices: int
     table = workers * (30 + -(-listed // workers) * (19 + widest))
     place = workers * -(-slices // workers) * (30 + 8 * returned + each * (11 + width))
     cycles = 4 * (EXECUTE + EXCHANGE_GENERAL) + exchanged / plan.exchange_bytes_per_cycle + making + table + place
-    placing = returned * slices * (4 + width * nbytes) + width * nbytes * each * slices
-    temporary = max(4 * each * lists, listed * (4 + widest * nbytes)) + 8 * capacity * lists + placing
+    kept = (listed * widest + returned * slices * width + 2 * width * each * slices) * nbytes + 16 * capacity * lists  # of a slice and an update
+    temporary = kept + max(4 * each * lists, listed * (4 + widest * nbytes), returned * slices * (4 + width * nbytes))
     return Route(lookups, parts, lists, slices, splits, capacity, cycles, temporary)

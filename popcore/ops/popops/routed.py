@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ from popcore.codelets import embedding as codelets
 from popcore.codelets.slices import PADDING, REMAP, VALIDATE
 from popcore.errors import GraphError, ShapeError
 from popcore.graph import ComputeSet, Graph, Tensor, concat
+from popcore.graph.tensor import whole
 from popcore.ops.popops import common
 from popcore.ops.popops.embedding import Route, SlicePlan
 from popcore.ops.popops.fill import fill
@@ -49,8 +51,8 @@ def look_up(graph: Graph, plan: SlicePlan, t: Tensor, indices: Tensor, rule: int
     if not made.num_elements:
         return made
     work = _Routes(graph, plan, indices, rule, prog, step)
-    fill(graph, made, prog, 0, step)
-    values = work.values(t.dtype, by_row=True)
+    values, table, slices = work.values(t.dtype, by_row=True), work.parts_of_table(t), work.parts_of_slices(made)
+    fill(graph, made if slices.base is None else slices.base, prog, 0, step)
     read: Any = codelets.RouteRead
     place: Any = codelets.RoutePlace
 
@@ -58,12 +60,12 @@ def look_up(graph: Graph, plan: SlicePlan, t: Tensor, indices: Tensor, rule: int
         cs = common.compute_set_of(graph, body, f"{step}/read")
         for at in work.table_parts():
             out = values[at.group, at.row].slice(at.begin * work.listed, at.end * work.listed)
-            fields = {"rows": work.rows[at.group, at.row].flatten(), "width": at.width // work.route.splits, "table": at.of(t), "out": out}
+            fields = {"rows": work.rows[at.group, at.row].flatten(), "width": at.width // work.route.splits, "table": table[at], "out": out}
             graph.add_vertex(cs, read[t.dtype], fields, at.tile)
         cs = common.compute_set_of(graph, body, f"{step}/place")
         for at in work.slice_parts():
             found = work.block(values, at, at.row, work.listed)
-            fields = {"slots": work.slots[at.group, :, at.row].flatten(), "values": found, "slices": at.of(made)}
+            fields = {"slots": work.slots[at.group, :, at.row].flatten(), "values": found, "slices": slices[at]}
             graph.add_vertex(cs, place[t.dtype], fields, at.tile)
 
     work.add_rounds(round_)
@@ -77,7 +79,7 @@ def update(
     if not s.num_elements:
         return
     work = _Routes(graph, plan, indices, rule, prog, step)
-    values = work.values(t.dtype, by_row=False)
+    values, table, slices = work.values(t.dtype, by_row=False), work.parts_of_table(t), work.parts_of_slices(s)
     amount = scale.reshape(()) if isinstance(scale, Tensor) else float(scale)
     returned = plan.row_parts * work.route.capacity
     pick: Any = codelets.RoutePick
@@ -86,11 +88,11 @@ def update(
         cs = common.compute_set_of(graph, body, f"{step}/pick")
         for at in work.slice_parts():
             out = values[at.group, at.row].slice(at.begin * returned, at.end * returned)
-            graph.add_vertex(cs, pick[t.dtype], {"slots": work.slots[at.group, :, at.row].flatten(), "slices": at.of(s), "out": out}, at.tile)
+            graph.add_vertex(cs, pick[t.dtype], {"slots": work.slots[at.group, :, at.row].flatten(), "slices": slices[at], "out": out}, at.tile)
         cs = common.compute_set_of(graph, body, f"{step}/join")
         for at in work.table_parts():
             parts = [work.block(values, each, at.row, returned) for each in at.split(work.route.splits)]
-            fields = {"rows": work.rows[at.group, at.row].flatten(), "width": at.width // work.route.splits, "scale": amount, "table": at.of(t)}
+            fields = {"rows": work.rows[at.group, at.row].flatten(), "width": at.width // work.route.splits, "scale": amount, "table": table[at]}
             graph.add_vertex(cs, cls[t.dtype], {**fields, "values": concat(parts)}, at.tile)
 
     work.add_rounds(round_)
@@ -110,9 +112,6 @@ class _Part(NamedTuple):
     @property
     def width(self) -> int:
         return self.end - self.begin
-
-    def of(self, t: Tensor) -> Tensor:
-        return t[self.group, self.first : self.last, self.begin : self.end]
 
     def split(self, n: int) -> list[_Part]:
         """Equal parts of the columns."""
@@ -164,6 +163,12 @@ class _Routes:
         size = self.route.capacity * at.width
         first = at.begin * each + which * size
         return values[at.group, :, first : first + size].flatten()
+
+    def parts_of_table(self, t: Tensor) -> _Parts:
+        return _Parts(t, self.plan.column_cuts)
+
+    def parts_of_slices(self, t: Tensor) -> _Parts:
+        return _Parts(t, _slice_columns(self.plan, self.route))
 
     def table_parts(self) -> list[_Part]:
         return _parts(self.plan, self.plan.row_cuts, self.plan.column_cuts, _table_tiles(self.plan))
@@ -268,16 +273,36 @@ def _parts(plan: SlicePlan, rows: Array, columns: Array, tiles: Array) -> list[_
 
 
 def _spread(graph: Graph, plan: SlicePlan, rows: int, row_cuts: Array, column_cuts: Array, tiles: Array, name: str) -> Tensor:
-    """(groups, rows, columns), parts of rows and columns each on a tile."""
-    made = graph.add_variable(plan.dtype, (plan.group_size, rows, plan.output_size), name=name)
+    """(groups, rows, columns), parts of rows and columns each on a tile; in memory the rows of one column part lie together."""
+    made = graph.add_variable(plan.dtype, (plan.group_size, plan.output_size * rows), name=name)
     if not rows:
-        return made
-    if column_cuts.size == 2:  # whole rows
-        begin = ((np.arange(plan.group_size)[:, None] * rows + row_cuts[:-1]) * plan.output_size).reshape(-1)
-        length, tile = np.tile(np.diff(row_cuts) * plan.output_size, plan.group_size), tiles.reshape(-1)
-        graph.map_intervals(made, begin[length > 0], length[length > 0], tile[length > 0])
-        return made
-    part = np.repeat(np.arange(row_cuts.size - 1), np.diff(row_cuts))  # of each row
-    begin = (np.arange(plan.group_size * rows)[:, None] * plan.output_size + column_cuts[:-1]).reshape(-1)
-    graph.map_intervals(made, begin, np.tile(np.diff(column_cuts), plan.group_size * rows), tiles[:, part].reshape(-1))
-    return made
+        return made.reshape((plan.group_size, rows, plan.output_size))
+    begin = column_cuts[:-1, None] * rows + row_cuts[:-1] * np.diff(column_cuts)[:, None]
+    length = np.diff(column_cuts)[:, None] * np.diff(row_cuts)
+    begin = np.arange(plan.group_size)[:, None] * made.shape[1] + begin.reshape(-1)
+    length, tile = np.tile(length.reshape(-1), plan.group_size), tiles.transpose(0, 2, 1).reshape(-1)
+    graph.map_intervals(made, begin.reshape(-1)[length > 0], length[length > 0], tile[length > 0])
+    return _by_row(made, rows, column_cuts)
+
+
+def _by_row(base: Tensor, rows: int, cuts: Array) -> Tensor:
+    """(groups, rows, columns) of column parts that lie one after the other."""
+    return concat([base[:, b * rows : e * rows].reshape((base.shape[0], rows, e - b)) for b, e in pairwise(cuts.tolist())], dim=2)
+
+
+class _Parts:
+    """Parts of a tensor (groups, rows, columns). Where ``_spread`` made it they are known to be runs, whatever it takes to see it."""
+
+    def __init__(self, t: Tensor, cuts: Array) -> None:
+        self.t, self.base = t, None
+        found = t.variables()
+        if t.variable is None and len(found) == 1 and found[0].shape == (t.shape[0], t.shape[1] * t.shape[2]):
+            base = whole(found[0])
+            ours, wanted = t.regions(), _by_row(base, t.shape[1], cuts).regions()
+            self.base = base if np.array_equal(ours.ids, wanted.ids) and np.array_equal(ours.length, wanted.length) else None
+
+    def __getitem__(self, at: _Part) -> Tensor:
+        if self.base is None:
+            return self.t[at.group, at.first : at.last, at.begin : at.end]
+        begin = at.begin * self.t.shape[1]
+        return self.base[at.group, begin + at.first * at.width : begin + at.last * at.width].reshape((at.last - at.first, at.width))
