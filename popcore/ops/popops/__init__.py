@@ -27,7 +27,9 @@ from popcore.ops.popops.mapping import map, map_in_place, map_with_output, outpu
 from popcore.ops.popops.operation import Operation, ReduceParams
 from popcore.ops.popops.pad import PaddingMapping, PaddingType, pad
 from popcore.ops.popops.reduce import SingleReduceOp, reduce, reduce_many, reduce_with_output
+from popcore.ops.popops.rows import select_scalar_from_rows, update_scalar_in_rows
 from popcore.ops.popops.scaled_add import ScaledAddSpecialisation, scaled_add_to, scaled_subtract_from
+from popcore.ops.popops.scatter import scatter
 from popcore.ops.popops.slicing import (
     create_dynamic_slice_output,
     create_grouped_indices_tensor,
@@ -110,6 +112,8 @@ __all__ = [
     "reduce_with_output",
     "scaled_add_to",
     "scaled_subtract_from",
+    "scatter",
+    "select_scalar_from_rows",
     "sort",
     "sort_in_place",
     "sort_key_value",
@@ -117,6 +121,7 @@ __all__ = [
     "top_k",
     "top_k_key_value",
     "top_k_with_permutation",
+    "update_scalar_in_rows",
     "zero",
 ]
 __all__ += binary.__all__
