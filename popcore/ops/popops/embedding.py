@@ -229,7 +229,7 @@ def counts(most: int) -> list[int]:
 def _route(plan: SlicePlan, lookups: int) -> Route:
     tiles, widths = plan.group_tiles, np.diff(plan.column_cuts)
     least = -(-_LEAST_SLICE // (plan.grain * plan.dtype.nbytes)) * plan.grain
-    splits = [n for n in counts(int(widths.max())) if n == 1 or not np.any(widths % (n * plan.grain)) and widths.min() >= n * least]
+    splits = [n for n in counts(int(widths.max())) if n == 1 or (not np.any(widths % (n * plan.grain)) and widths.min() >= n * least)]
     best: Route | None = None
     for lists in (1, 2, 3, plan.workers, 2 * plan.workers):
         for parts in counts(max(1, min(lists * (tiles // plan.row_parts), -(-lookups // 4)))):

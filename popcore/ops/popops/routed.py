@@ -72,9 +72,7 @@ def look_up(graph: Graph, plan: SlicePlan, t: Tensor, indices: Tensor, rule: int
     return made
 
 
-def update(
-    graph: Graph, plan: SlicePlan, cls: Any, t: Tensor, s: Tensor, indices: Tensor, scale: float | Tensor, rule: int, prog: Sequence, step: str
-) -> None:
+def update(graph: Graph, plan: SlicePlan, cls: Any, t: Tensor, s: Tensor, indices: Tensor, scale: float | Tensor, rule: int, prog: Sequence, step: str) -> None:
     """Join ``s``, (groups, look-ups, columns), with the rows ``indices`` of ``t``."""
     if not s.num_elements:
         return
@@ -228,7 +226,8 @@ def check_plan(plan: SlicePlan, graph: Graph, shape: tuple[int, int, int], dtype
     wanted = (plan.group_size, plan.num_entries, plan.output_size)
     if shape != wanted or dtype is not plan.dtype or sizes != (1,) or plan.num_tiles != graph.target.num_tiles:
         raise ShapeError(
-            f"{what}, {dtype!r}, by {list(sizes)} on {graph.target.num_tiles} tiles with the plan of a {plan}", "a plan for this table and graph; slices of 1 row"
+            f"{what}, {dtype!r}, by {list(sizes)} on {graph.target.num_tiles} tiles with the plan of a {plan}",
+            "a plan for this table and graph; slices of 1 row",
         )
 
 

@@ -276,7 +276,7 @@ class _Work:
             a, b = length[::2], np.append(length[1::2], 0)[:pairs]
             out = np.minimum(a + b, plan.wanted)
             at = np.concatenate([lists[1][:, 1::2], np.zeros((plan.rows, pairs - length.size // 2), np.int64)], axis=1)
-            begin = (np.arange(plan.rows)[:, None] * out.sum() + np.cumsum(out) - out)
+            begin = np.arange(plan.rows)[:, None] * out.sum() + np.cumsum(out) - out
             made = self.graph.add_variable(self.code, (plan.rows * int(out.sum()),), name=f"{self.step}/merged")
             tiles = tiles[:, ::2]
             self.graph.map_intervals(made, begin.reshape(-1), np.tile(out, plan.rows), tiles.reshape(-1))

@@ -41,7 +41,9 @@ def index_rows(indices: Tensor, index_vector_dim: int, step: str) -> Tensor:
     return rows.flatten(0, rows.rank - 1)
 
 
-def read_windows(graph: Graph, t: Tensor, rows: Tensor, dims: Items[int], sizes: Items[int], prog: Sequence, options: common.Options | None, step: str) -> Tensor:
+def read_windows(
+    graph: Graph, t: Tensor, rows: Tensor, dims: Items[int], sizes: Items[int], prog: Sequence, options: common.Options | None, step: str
+) -> Tensor:
     """(windows, *sizes): of ``t`` from ``rows[i]`` along ``dims`` on."""
     if _single(t, dims, sizes):
         table = _table(t, dims)
@@ -140,9 +142,7 @@ def _plan_for(graph: Graph, table: Tensor, at: Tensor) -> embedding.SlicePlan | 
     """A plan where one column of the table, which would all be brought to the tile of its first row, is large."""
     if table.shape[0] * table.dtype.nbytes * graph.target.get_vector_width(table.dtype) < _LARGE or not at.num_elements:
         return None
-    begin, end, tile = graph.tile_intervals(table.slice(0, 1, 1))
+    tile = graph.tile_intervals(table.slice(0, 1, 1))[2]
     if np.unique(tile).size <= 1:  # its rows are all there
         return None
     return embedding.plan(graph, table.dtype, table.shape[0], table.shape[1], [at.shape[0]])
-
-

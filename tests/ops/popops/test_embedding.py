@@ -68,7 +68,9 @@ def test_any_sizes_and_plans(entries, columns, lookups, dtype, tiles, one_row, b
         np.testing.assert_array_equal(turned(found[name])[exact & (np.bincount(at[at < entries], minlength=entries) < 4)[:, None]],
                                       wanted[name][exact & (np.bincount(at[at < entries], minlength=entries) < 4)[:, None]], err_msg=name)  # fmt: skip
     for row in range(entries):
-        assert any((turned(found["set"])[row] == y[i]).all() for i in np.flatnonzero(at == row)) or (row not in at and (turned(found["set"])[row] == x[row]).all())
+        assert any((turned(found["set"])[row] == y[i]).all() for i in np.flatnonzero(at == row)) or (
+            row not in at and (turned(found["set"])[row] == x[row]).all()
+        )
 
 
 def rounds_table(graph, entries, columns, lookups, **options):

@@ -1,6 +1,5 @@
 """Scatter and the general gather. Both engines, against loops over windows."""
 
-
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
