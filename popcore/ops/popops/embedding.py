@@ -11,6 +11,7 @@ from collections.abc import Sequence as Items
 from dataclasses import dataclass, field
 from functools import lru_cache
 from math import sqrt
+from typing import Any
 
 import numpy as np
 
@@ -174,7 +175,7 @@ def read_plan_options(step: str, options: common.Options | None) -> tuple[dict[s
     """
     given = dict(options or {})
     value = given.pop("availableMemoryProportion", PROPORTION)
-    known = {name: allowed for name, allowed in OPTIONS.items() if allowed is not None}
+    known: dict[str, Items[Any]] = {name: allowed for name, allowed in OPTIONS.items() if allowed is not None}
     if set(given) - set(known):  # so that near matches see all of them
         known |= {"availableMemoryProportion": (PROPORTION,)}
     chosen = common.read_options(step, given, known)

@@ -105,7 +105,8 @@ def create_slice_tensor(graph: Graph, t: Any, *arguments: Any, name: str = "") -
         return _slices_of(graph, t, *arguments, step)
     if len(arguments) not in (5, 6) or not isinstance(arguments[4], SlicePlan):
         raise GraphError(f"create_slice_tensor of {t!r:.60}", "(graph, t, dims, sizes, num_indices) or (graph, dtype, shape, dims, sizes, num_indices, plan)")
-    return create_grouped_slice_tensor(graph, t, 1, *arguments, name=name)[0]
+    shape, dims, sizes, count, plan, options = (*arguments, None)[:6]
+    return create_grouped_slice_tensor(graph, t, 1, shape, dims, sizes, count, plan, options, name)[0]
 
 
 def create_grouped_slice_tensor(

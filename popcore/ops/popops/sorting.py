@@ -96,7 +96,7 @@ def ordered(graph: Graph, t: Tensor, low: Tensor | str | None, wanted: int, desc
     """
     keys = keys_of(t.dtype, descending, step)
     rows, n = t.shape
-    code = LONGLONG if low is not None else keys.bits
+    code: Any = LONGLONG if low is not None else keys.bits
     plan = plan_sort(graph.target, rows, n, wanted, code.nbytes)
     work = _Work(graph, plan, code, prog, step)
     work.sort_blocks(t, keys, low)
@@ -303,4 +303,5 @@ class _Work:
 
     def _place(self, block: Array) -> Array:
         """Where blocks are in the flattened buffers."""
-        return self.current[block] * self.size + block * self.plan.length
+        made: Array = self.current[block] * self.size + block * self.plan.length
+        return made
