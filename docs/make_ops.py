@@ -124,17 +124,16 @@ MOST_USED = [
 
 # Names of popops and poputil that are not here, and why.
 LEFT_OUT = {
-    "popops::multiSlice`, `multiUpdate`, `multiUpdateAdd` with offsets known when the graph is built": "a view says it: `concat(t.slices(offsets))`",
-    "popops::rearrange::canUseFastTranspose`, `addTransposeVertices": "they choose between assembly codelets; a transpose is a copy or one vertex here",
-    "popops::addForLoopCounterVertex": "`popops.counted_for_loop` is what it is for",
-    "popops::GatherParams": "its limit of elements on a tile is that of a planner of 2019; `popops.gather` takes none",
-    "popops::histogram` to a FLOAT tensor": "PopLibs deprecates it; `popops.cast` the counts",
-    "popops::splineBasis`, `splineWeighting": "not yet: no public program was found that uses them",
-    "popops::`cost functions of PerformanceEstimation.hpp": "each codelet has its own, `cycles`, which the compiler asks",
-    "poputil::PoplibsOpDebugInfo`, `OpDebugInfo": "a `name` is what is given to an operation; `poputil.to_profile_value` is there",
-    "poputil::OptionHandler`, `OptionSpec": "options are mappings, checked by the operations themselves",
-    "poputil::`metadata tensors of FP8": "see the casts in `docs/numerics.md`",
-    "poputil::poplibs_error": "`popcore.errors`",
+    "`popops::multiSlice`, `multiUpdate`, `multiUpdateAdd` by offsets known when the graph is built": "a view says it: `concat(t.slices(offsets))`",
+    "`popops::rearrange::canUseFastTranspose`, `addTransposeVertices`": "they choose between assembly codelets; a transpose is a copy or one vertex here",
+    "`popops::addForLoopCounterVertex`": "`popops.counted_for_loop` is what it is for",
+    "`popops::GatherParams`": "a limit of elements on a tile, which the compiler knows; `popops.gather` takes none",
+    "`popops::histogram` to a FLOAT tensor": "PopLibs deprecates it; `popops.cast` the counts",
+    "`popops::splineBasis`, `splineWeighting`": "not yet: no public program was found that uses them",
+    "cost functions of `popops/PerformanceEstimation.hpp`": "each codelet has its own, `cycles`, which the compiler asks",
+    "`poputil::PoplibsOpDebugInfo`, `OpDebugInfo`": "a `name` is what is given to an operation; `poputil.to_profile_value` is there",
+    "`poputil::OptionHandler`, `OptionSpec`": "options are mappings, checked by the operations themselves",
+    "`poputil::poplibs_error`": "`popcore.errors`",
 }
 
 KINDS = {"f": "FLOAT", "h": "HALF", "i": "INT and other signed", "u": "UNSIGNED_INT and other unsigned", "b": "BOOL"}
@@ -185,7 +184,7 @@ def render() -> str:
             sentence = " ".join(text.split("\n\n")[0].split()).replace("``", "`").replace("|", "\\|")
             parts.append(f"| `{name}` | {sentence} |")
     parts += ["", "## Names of popops and poputil that are not here", "", "| PopLibs | why not |", "|---|---|"]
-    parts += [f"| `{name}` | {reason} |".replace("::`", "`: ") for name, reason in LEFT_OUT.items()]
+    parts += [f"| {name} | {reason} |" for name, reason in LEFT_OUT.items()]
     return "\n".join(parts) + "\n"
 
 
