@@ -56,28 +56,33 @@ class RouteList(Vertex):
         indices = self.indices
         rows = self.rows
         slots = self.slots
+        first = self.first
+        count = self.count
+        remap = self.rule & REMAP
         found = 0
         i = self.cursor
-        going = True
-        while going and i < len(indices):
+        while i < len(indices):
             index = indices[i]
-            if index >= self.entries and self.rule & REMAP and not (self.rule & PADDING and index == self.entries):
-                index = 0
-            row = index - self.first
-            if row >= 0 and row < self.count:
+            if remap:
+                index = self.remapped(index)
+            row = index - first
+            if row >= 0 and row < count:
                 if found == len(rows):
-                    going = False
-                else:
-                    rows[found] = row
-                    slots[found] = i
-                    found += 1
-            if going:
-                i += 1
+                    break
+                rows[found] = row
+                slots[found] = i
+                found += 1
+            i += 1
         self.cursor = i
         self.pending = i < len(indices)
         for k in range(found, len(rows)):
             rows[k] = NONE
             slots[k] = NONE
+
+    def remapped(self, index: int) -> int:
+        if index < self.entries or (self.rule & PADDING and index == self.entries):
+            return index
+        return 0
 
     def cycles(self) -> int:
         """After PopLibs' multiSlice: 8 for an offset out of range, 19 in range."""
