@@ -15,7 +15,26 @@ from rich.table import Table
 
 from bench.harness import Row
 
-BENCHES = ("import", "vm", "vertex", "pod64_step", "exchange", "build", "compile", "warm_start", "cpp", "gemm", "allreduce", "scale", "random", "sparse", "conv", "lstm")
+BENCHES = (
+    "import",
+    "vm",
+    "vertex",
+    "pod64_step",
+    "exchange",
+    "build",
+    "compile",
+    "warm_start",
+    "cpp",
+    "gemm",
+    "allreduce",
+    "scale",
+    "random",
+    "sparse",
+    "conv",
+    "lstm",
+    "sort",
+    "embedding",
+)
 """In the order in which they run; each is ``bench/bench_NAME.py`` with a function ``rows(smoke)``."""
 
 

@@ -125,6 +125,20 @@ MOST_USED = [
     "popsparse::dynamic::embeddingUpdateAdd",
 ]
 
+# Names of popops and poputil that are not here, and why.
+LEFT_OUT = {
+    "`popops::multiSlice`, `multiUpdate`, `multiUpdateAdd` by offsets known when the graph is built": "a view says it: `concat(t.slices(offsets))`",
+    "`popops::rearrange::canUseFastTranspose`, `addTransposeVertices`": "they choose between assembly codelets; a transpose is a copy or one vertex here",
+    "`popops::addForLoopCounterVertex`": "`popops.counted_for_loop` is what it is for",
+    "`popops::GatherParams`": "a limit of elements on a tile, which the compiler knows; `popops.gather` takes none",
+    "`popops::histogram` to a FLOAT tensor": "PopLibs deprecates it; `popops.cast` the counts",
+    "`popops::splineBasis`, `splineWeighting`": "not yet: no public program was found that uses them",
+    "cost functions of `popops/PerformanceEstimation.hpp`": "each codelet has its own, `cycles`, which the compiler asks",
+    "`poputil::PoplibsOpDebugInfo`, `OpDebugInfo`": "a `name` is what is given to an operation; `poputil.to_profile_value` is there",
+    "`poputil::OptionHandler`, `OptionSpec`": "options are mappings, checked by the operations themselves",
+    "`poputil::poplibs_error`": "`popcore.errors`",
+}
+
 KINDS = {"f": "FLOAT", "h": "HALF", "i": "INT and other signed", "u": "UNSIGNED_INT and other unsigned", "b": "BOOL"}
 assert set(KINDS) <= set(KIND_LETTERS.values())
 
@@ -137,8 +151,8 @@ def snake(name: str) -> str:
 def found(name: str) -> str:
     """Where the function of PopLibs is here; "" if it is not."""
     module, *inner, function = name.split("::")
-    for room in (module, *MODULES):
-        path = ".".join([room, *(inner if room == module else [])])
+    for room in (module,) if inner else (module, *MODULES):
+        path = ".".join([room, *inner])
         try:
             place = importlib.import_module(f"popcore.ops.{path}")
         except ModuleNotFoundError:
@@ -192,6 +206,8 @@ def render() -> str:
         for inner in (n for n in place.__all__ if inspect.ismodule(getattr(place, n))):
             room = getattr(place, inner)
             parts += listed(f"{module}.{inner}", room, sorted(n for n in vars(room) if not n.startswith("_") and at_home(room, n)))
+    parts += ["", "## Names of popops and poputil that are not here", "", "| PopLibs | why not |", "|---|---|"]
+    parts += [f"| {name} | {reason} |" for name, reason in LEFT_OUT.items()]
     return "\n".join(parts) + "\n"
 
 

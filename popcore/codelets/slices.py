@@ -9,22 +9,29 @@ from popcore.types import FLOAT, UNSIGNED_INT
 
 T = TypeVar("T")
 
-VALIDATE, REMAP = 1, 2
-"""What happens to an index outside of the table: the run stops; it is taken for 0. With neither it is skipped."""
+VALIDATE, REMAP, PADDING = 1, 2, 4
+"""Bits of a rule for an index outside of the table: the run stops; it is taken for 0, which wins; the one just behind the end is a row of
+zeros all the same. Others are skipped, and look-ups of them give zeros."""
 
 
 class DynamicSlice(Vertex, Generic[T]):
     """Rows ``offset``, ``offset + 1``, ... of ``data``, around its end, become those of ``out``; none where ``offset`` is no row."""
 
     offset: Input[UNSIGNED_INT]
+    rule: Input[UNSIGNED_INT]
     data: Input[VectorList[T]]
     out: Output[VectorList[T]]
 
     def compute(self) -> None:
         n = len(self.data)
-        if self.offset < n:
+        offset = _resolved(self.offset, 1, n, self.rule)
+        if offset == n and self.rule & PADDING:
             for r in range(len(self.out)):
-                at = self.offset + r
+                for c in range(len(self.out[r])):
+                    self.out[r][c] = 0  # type: ignore[assignment]  # a store converts
+        elif offset < n:
+            for r in range(len(self.out)):
+                at = offset + r
                 if at >= n:
                     at = at - n
                 for c in range(len(self.out[r])):
@@ -38,14 +45,16 @@ class DynamicUpdate(Vertex, Generic[T]):
     """Rows of ``part`` go to rows ``offset``, ``offset + 1``, ... of ``data``, around its end; none where ``offset`` is no row."""
 
     offset: Input[UNSIGNED_INT]
+    rule: Input[UNSIGNED_INT]
     part: Input[VectorList[T]]
     data: InOut[VectorList[T]]
 
     def compute(self) -> None:
         n = len(self.data)
-        if self.offset < n:
+        offset = _resolved(self.offset, 1, n, self.rule)
+        if offset < n:
             for r in range(len(self.part)):
-                at = self.offset + r
+                at = offset + r
                 if at >= n:
                     at = at - n
                 for c in range(len(self.part[r])):
@@ -68,11 +77,7 @@ class MultiSlice(Vertex, Generic[T]):
         count = len(self.indices)
         size = len(self.out) // count
         for i in range(count):
-            first = self.indices[i]
-            if first + size > n and self.rule == VALIDATE:
-                raise IndexError("slice of rows from", first, "of a table of rows:", n)
-            if first + size > n and self.rule == REMAP:
-                first = 0
+            first = _resolved(self.indices[i], size, n, self.rule)
             for r in range(size):
                 to = i * size + r
                 for c in range(len(self.out[to])):
@@ -99,11 +104,7 @@ class MultiUpdate(Vertex, Generic[T]):
         count = len(self.indices)
         size = len(self.part) // count
         for i in range(count):
-            first = self.indices[i]
-            if first + size > n and self.rule == VALIDATE:
-                raise IndexError("update of rows from", first, "of a table of rows:", n)
-            if first + size > n and self.rule == REMAP:
-                first = 0
+            first = _resolved(self.indices[i], size, n, self.rule)
             if first + size <= n:
                 for r in range(size):
                     for c in range(len(self.part[i * size + r])):
@@ -139,6 +140,19 @@ class MultiUpdateMul(MultiUpdate[T]):
     @staticmethod
     def join(old: Any, new: Any, _scale: Any) -> Any:
         return old * new
+
+
+def _resolved(first: int, size: int, n: int, rule: int) -> int:
+    """The row that ``size`` rows from ``first`` on begin at, of a table of ``n``; n if there is none."""
+    if first + size <= n:
+        return first
+    if rule & PADDING and first == n:
+        return n
+    if rule & REMAP:
+        return 0
+    if rule & VALIDATE:
+        raise IndexError("rows from", first, "of a table of rows:", n)
+    return n
 
 
 for _each in (DynamicSlice, DynamicUpdate, MultiSlice, MultiUpdate, MultiUpdateAdd, MultiUpdateMax, MultiUpdateMul):

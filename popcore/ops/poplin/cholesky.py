@@ -15,7 +15,7 @@ from popcore.graph import Graph, Tensor
 from popcore.ops import poputil
 from popcore.ops.poplin.mat_mul import create_mat_mul_grouped_output, mat_mul_grouped_acc
 from popcore.ops.poplin.params import Options, floating
-from popcore.ops.poplin.product import typed
+from popcore.ops.poplin.planned import typed
 from popcore.ops.poplin.triangular import Shape, arranged, block_size, grouped, half, mask_in_place, solve_lower
 from popcore.ops.popops import common
 from popcore.program import Copy, Execute, Sequence

@@ -9,12 +9,12 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from popcore.codelets.operations import FLOAT_TYPE
 from popcore.errors import ElementTypeError, ShapeError, ValueRangeError
 from popcore.graph import Graph, Tensor
 from popcore.ops import popops
 from popcore.ops.popops import common
 from popcore.ops.popops.expr import Const, Max, PlaceHolder, Rsqrt
-from popcore.ops.popops.operations import FLOAT_TYPE
 from popcore.ops.popops.widths import rounded, wide
 from popcore.program import Sequence
 from popcore.types import DTypeLike, as_element_type

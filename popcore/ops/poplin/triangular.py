@@ -18,7 +18,7 @@ from popcore.graph.tiles import linear_intervals
 from popcore.ops import popops, poputil
 from popcore.ops.poplin.mat_mul import create_mat_mul_grouped_input_lhs, create_mat_mul_grouped_input_rhs, mat_mul_grouped_acc
 from popcore.ops.poplin.params import Options, floating
-from popcore.ops.poplin.product import typed
+from popcore.ops.poplin.planned import typed
 from popcore.ops.popops import common
 from popcore.ops.popops.expr import Cast, Const, Equal, Expr, Lte, PlaceHolder, Select
 from popcore.program import Copy, Execute, Sequence

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from popcore.codelets.operations import FLOAT_TYPE
 from popcore.codelets.quarter import FromF143, FromF152, ToF143, ToF152
 from popcore.errors import ElementTypeError
 from popcore.graph import ComputeSet, Graph, Tensor
@@ -11,7 +12,6 @@ from popcore.ops.popops import common
 from popcore.ops.popops.expr import Cast, PlaceHolder
 from popcore.ops.popops.mapping import map as map_elements
 from popcore.ops.popops.mapping import map_with_output
-from popcore.ops.popops.operations import FLOAT_TYPE
 from popcore.ops.popops.placing import output_like, spread
 from popcore.ops.poputil import QuarterMetadata, quarter_format
 from popcore.program import Sequence

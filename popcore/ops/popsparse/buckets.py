@@ -16,6 +16,7 @@ from popcore.codelets.sparse import COLUMN, ROW_BITS, SparseBucket, SparseBucket
 from popcore.errors import GraphError, ShapeError
 from popcore.graph import Graph, Tensor
 from popcore.ops.poplin.finish import finish
+from popcore.ops.poplin.planned import typed
 from popcore.ops.popops import common
 from popcore.ops.popsparse import dense
 from popcore.ops.popsparse.formats import Blocks
@@ -113,7 +114,7 @@ def multiply(graph: Graph, s: SparseTensor, x: Tensor, transposed: bool, prog: S
     (in_cuts, in_tiles), (out_cuts, out_tiles) = (of_rows, of_columns) if transposed else (of_columns, of_rows)
     result, parts = dense.parts_of(out_cuts, n_cuts), dense.parts_of(in_cuts, n_cuts)
     sums = dense.Sums(graph, result, out_tiles, x.dtype, name)
-    i, q, j, tiles = _vertices(p, parts.widths)
+    i, q, j, tiles = _vertices(p, parts.widths[2])
     if not result.numel or not i.size:
         return sums.result[0]
     flat = dense.arranged(graph, x, parts, in_tiles, prog, f"{name}/dense")
@@ -121,10 +122,10 @@ def multiply(graph: Graph, s: SparseTensor, x: Tensor, transposed: bool, prog: S
     fields = {
         **_bucket_fields(s, i, q),
         "transposed": int(transposed),
-        "x": (flat, parts.start[0, here, j], parts.heights[here], parts.widths[j]),
+        "x": (flat, parts.start[0, here, j], parts.widths[1][here], parts.widths[2][j]),
         "y": sums.matrix(there, j, here),
     }
-    cycles = product_cycles(graph.target, x.dtype, p.sides, result.heights[there], np.full(i.size, p.capacity), parts.widths[j])
+    cycles = product_cycles(graph.target, x.dtype, p.sides, result.widths[1][there], np.full(i.size, p.capacity), parts.widths[2][j])
     _add(graph, SparseBucket, x.dtype, fields, tiles, cycles, prog, f"{name}/multiply")
     return sums.finished(prog)
 
@@ -140,7 +141,7 @@ def grad_w(graph: Graph, meta_info: Tensor, p: Plan, dy: Tensor, x: Tensor, prog
     n_cuts = p.n_cuts(x.shape[1])
     rows, columns = dense.parts_of(p.m_cuts, n_cuts), dense.parts_of(p.k_cuts, n_cuts)
     made = _create_vector(graph, x.dtype, p, p.capacity * p.area, f"{name}/gradients")
-    i, q, j, tiles = _vertices(p, np.maximum(rows.widths, 1))
+    i, q, j, tiles = _vertices(p, np.maximum(rows.widths[2], 1))
     left = dense.arranged(graph, dy, rows, _row_tiles(p), prog, f"{name}/gradients")
     right = dense.arranged(graph, x, columns, _column_tiles(p), prog, f"{name}/dense")
     each, numel = p.capacity * p.area, made.num_elements
@@ -152,14 +153,14 @@ def grad_w(graph: Graph, meta_info: Tensor, p: Plan, dy: Tensor, x: Tensor, prog
     fields = {
         "entries": _entries(meta_info.flatten(), p, i, q),
         "side": p.sides[0],
-        "dy": (left, rows.start[0, i, j], rows.heights[i], rows.widths[j]),
-        "x": (right, columns.start[0, q, j], columns.heights[q], columns.widths[j]),
+        "dy": (left, rows.start[0, i, j], rows.widths[1][i], rows.widths[2][j]),
+        "x": (right, columns.start[0, q, j], columns.widths[1][q], columns.widths[2][j]),
         "dw": (out, begin, np.full(begin.size, each)),
     }
-    cycles = product_cycles(graph.target, x.dtype, p.sides, rows.heights[i], np.full(i.size, p.capacity), rows.widths[j])
+    cycles = product_cycles(graph.target, x.dtype, p.sides, rows.widths[1][i], np.full(i.size, p.capacity), rows.widths[2][j])
     _add(graph, SparseBucketGradW, x.dtype, fields, tiles, cycles, prog, f"{name}/multiply")
     if not direct:
-        finish(graph, dense.typed(MatMulSumParts, made.dtype), out, p.n_parts, made, prog, f"{name}/sum")
+        finish(graph, typed(MatMulSumParts, made.dtype), out, p.n_parts, made, prog, f"{name}/sum")
     return made
 
 
@@ -200,7 +201,7 @@ def add_rows(graph: Graph, s: SparseTensor, slices: Tensor, indices: Tensor, sca
         "indices": indices,
         "first": p.m_cuts[i].astype(np.uint32),
         "scale": scale,
-        "slices": (flat, parts.start[0, zero, q], parts.heights[zero], parts.widths[q]),
+        "slices": (flat, parts.start[0, zero, q], parts.widths[1][zero], parts.widths[2][q]),
     }
     _add(
         graph,
@@ -232,7 +233,7 @@ def create_indices(graph: Graph, plan: Plan, count: int, name: str) -> Tensor:
 
 def _add(graph: Graph, codelet: Any, dtype: ElementType, fields: dict[str, Any], tiles: Array, cycles: Array, prog: Sequence, name: str) -> None:
     step = graph.add_compute_set(name)
-    graph.add_vertices(step, dense.typed(codelet, dtype), fields, tiles, -(-cycles // graph.target.num_worker_contexts))
+    graph.add_vertices(step, typed(codelet, dtype), fields, tiles, -(-cycles // graph.target.num_worker_contexts))
     prog.add(Execute(step))
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from popcore.codelets.mat_mul import MatMulSumParts
 from popcore.graph import Graph, Tensor
-from popcore.ops.poplin.blocks import Blocks
+from popcore.ops.poplin.blocks import Blocks, single
 from popcore.ops.poplin.finish import finish
+from popcore.ops.poplin.planned import typed
 from popcore.program import Sequence
 from popcore.types import FLOAT, Array, ElementType
 
@@ -18,7 +17,7 @@ _SHARE = 16  # elements: a part that several tiles hold is shared out to them in
 
 def parts_of(row_cuts: Array, column_cuts: Array) -> Blocks:
     """A matrix cut into parts, each one run of neighbours."""
-    return Blocks(1, row_cuts, column_cuts)
+    return Blocks((single(1), row_cuts, column_cuts))
 
 
 def create(graph: Graph, dtype: ElementType, parts: Blocks, tiles: Array, name: str) -> Tensor:
@@ -56,15 +55,10 @@ class Sums:
 
     def matrix(self, i: Array, j: Array, part: Array) -> tuple[Tensor, Array, Array, Array]:
         """What a matrix field of the vertices that make part (i, j), for the ``part``-th time, connects to."""
-        return self.tensor, self.parts.start[0, i, j] + part * self.parts.numel, self.parts.heights[i], self.parts.widths[j]
+        return self.tensor, self.parts.start[0, i, j] + part * self.parts.numel, self.parts.widths[1][i], self.parts.widths[2][j]
 
     def finished(self, prog: Sequence) -> Tensor:
         """Add the step that sums; the result as a matrix."""
         if not self.direct and self.flat.num_elements:
-            finish(self.graph, MatMulSumParts[self.flat.dtype], self.tensor, self.count, self.flat, prog, f"{self.name}/sum")  # type: ignore[name-defined]
+            finish(self.graph, typed(MatMulSumParts, self.flat.dtype), self.tensor, self.count, self.flat, prog, f"{self.name}/sum")
         return self.result[0]
-
-
-def typed(codelet: Any, dtype: ElementType) -> Any:
-    """A generic codelet with its element type decided; what a type checker would take for an annotation."""
-    return codelet[dtype]

@@ -18,6 +18,7 @@ from popcore.codelets.mat_mul import MatMulBlock
 from popcore.errors import ElementTypeError, GraphError, OptionError, ShapeError
 from popcore.graph import Graph, Tensor, concat
 from popcore.ops.poplin.cost import product_cycles
+from popcore.ops.poplin.planned import typed
 from popcore.ops.popops import common
 from popcore.ops.popops.cast import cast
 from popcore.ops.popops.expr import Const, PlaceHolder, Select
@@ -271,8 +272,8 @@ def _sampled(graph: Graph, p: BSMatMulParams, group: int, a: Tensor, b: Tensor, 
     graph.map_intervals(out, at * h * w, np.full(count, h * w), tile)
     everywhere = np.arange(min(count, tiles)).reshape(1, 1, -1)
     rows, columns = dense.parts_of(np.arange(p.dim[0] // h + 1) * h, np.array([0, k])), dense.parts_of(np.array([0, k]), np.arange(p.dim[2] // w + 1) * w)
-    left = dense.arranged(graph, a, rows, np.broadcast_to(everywhere, (rows.heights.size, 1, everywhere.size)), prog, f"{step}/lhs")
-    right = dense.arranged(graph, b, columns, np.broadcast_to(everywhere, (1, columns.widths.size, everywhere.size)), prog, f"{step}/rhs")
+    left = dense.arranged(graph, a, rows, np.broadcast_to(everywhere, (rows.widths[1].size, 1, everywhere.size)), prog, f"{step}/lhs")
+    right = dense.arranged(graph, b, columns, np.broadcast_to(everywhere, (1, columns.widths[2].size, everywhere.size)), prog, f"{step}/rhs")
     high, deep, wide = np.full(count, h), np.full(count, k), np.full(count, w)
     fields = {
         "a": (left, rows.start[0, pattern.rows, 0], high, deep),
@@ -281,7 +282,7 @@ def _sampled(graph: Graph, p: BSMatMulParams, group: int, a: Tensor, b: Tensor, 
     }
     cs = graph.add_compute_set(f"{step}/multiply")
     cycles = -(-product_cycles(graph.target, a.dtype, high, deep, wide) // graph.target.num_worker_contexts)
-    graph.add_vertices(cs, dense.typed(MatMulBlock, a.dtype), fields, tile, cycles)
+    graph.add_vertices(cs, typed(MatMulBlock, a.dtype), fields, tile, cycles)
     prog.add(Execute(cs))
     _mask(graph, p, pattern, out, prog, step)
     return out
@@ -336,7 +337,7 @@ def _add(graph: Graph, codelet: Any, like: Tensor, fields: dict[str, Any], rows:
     """``each``: cycles of an element; a softmax has a maximum, two exponentials, a division."""
     if rows.first.size:
         cs = graph.add_compute_set(step)
-        graph.add_vertices(cs, dense.typed(codelet, like.dtype), fields, rows.tile, 40 + each * rows.length // graph.target.num_worker_contexts)
+        graph.add_vertices(cs, typed(codelet, like.dtype), fields, rows.tile, 40 + each * rows.length // graph.target.num_worker_contexts)
         prog.add(Execute(cs))
 
 

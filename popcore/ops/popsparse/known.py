@@ -16,6 +16,7 @@ from popcore.codelets.sparse import SparseBlocks, SparseElements, SparseElements
 from popcore.graph import Graph, Tensor
 from popcore.graph.regions import coalesce, expand
 from popcore.graph.tensor import from_regions
+from popcore.ops.poplin.planned import typed
 from popcore.ops.popsparse import dense
 from popcore.ops.popsparse.formats import Blocks
 from popcore.ops.popsparse.params import Settings, Sizes
@@ -135,19 +136,19 @@ def multiply(graph: Graph, layout: Layout, values: Tensor, x: Tensor, prog: Sequ
     parts = dense.parts_of(np.array([0, p.sizes.k]), n_cuts)
     flat = dense.arranged(graph, x, parts, p.tile(i, q, j).transpose(2, 0, 1).reshape(1, p.n_parts, -1), prog, f"{name}/dense")
     i, q, j = (a.reshape(-1) for a in (i, q, j))
-    live = (result.heights[i] > 0) & (result.widths[j] > 0)
+    live = (result.widths[1][i] > 0) & (result.widths[2][j] > 0)
     i, q, j = i[live], q[live], j[live]
     bucket = i * p.k_parts + q
     fields = {**_pattern_fields(graph, layout, bucket, name), "values": (values, layout.first[bucket] * p.area, layout.count[bucket] * p.area)}
-    fields["x"] = _gathered(flat, layout, parts.start[0, 0], parts.widths, bucket, j)
+    fields["x"] = _gathered(flat, layout, parts.start[0, 0], parts.widths[2], bucket, j)
     fields["y"] = sums.matrix(i, j, q)
     step = graph.add_compute_set(f"{name}/multiply")
-    each = product_cycles(graph.target, x.dtype, p.sides, result.heights[i], layout.count[bucket], parts.widths[j])
+    each = product_cycles(graph.target, x.dtype, p.sides, result.widths[1][i], layout.count[bucket], parts.widths[2][j])
     codelet: Any = SparseElements if p.sides == (1, 1) else SparseBlocks
     if p.sides == (1, 1) and n == 1:
         codelet = SparseElementsVector
         fields |= {name_of: (t, begin, height) for name_of, (t, begin, height, _) in (("x", fields["x"]), ("y", fields["y"]))}
-    graph.add_vertices(step, dense.typed(codelet, x.dtype), fields, p.tile(i, q, j), -(-each // graph.target.num_worker_contexts))
+    graph.add_vertices(step, typed(codelet, x.dtype), fields, p.tile(i, q, j), -(-each // graph.target.num_worker_contexts))
     prog.add(Execute(step))
     return sums.finished(prog)
 

@@ -1,5 +1,6 @@
 """What op libraries are built with: mappings, intervals, duplicates, broadcasting. After PopLibs' poputil, in snake_case."""
 
+from popcore.ops.poputil import graphfn
 from popcore.ops.poputil.broadcast import broadcast_to_match, can_broadcast_to_match, expand_to_match_ranks
 from popcore.ops.poputil.copies import clone_and_expand_aliasing, clone_n, clone_to_graph, clone_to_ipu, copy_to_ipu, create_ipu_copy, duplicate
 from popcore.ops.poputil.intervals import (
@@ -29,6 +30,7 @@ from popcore.ops.poputil.mapping import (
     rebalance_tensor,
     transform_tile_index,
 )
+from popcore.ops.poputil.profile_value import to_profile_value
 from popcore.ops.poputil.quarter import (
     QuarterFormat,
     QuarterMetadata,
@@ -36,10 +38,18 @@ from popcore.ops.poputil.quarter import (
     create_variable_metadata_tensor,
     quarter_format,
 )
+from popcore.ops.poputil.structure import (
+    GroupingInfo,
+    create_partitionable_tensor,
+    detect_dim_groupings,
+    detect_innermost_grouping,
+    iterate_tensor_partitions,
+)
 from popcore.ops.poputil.templates import cast_to_device_half_value, check_accuracy_when_cast, factor_dims, template_vertex, unfactor_dims
 from popcore.ops.poputil.use import TensorUseTracker
 
 __all__ = [
+    "GroupingInfo",
     "QuarterFormat",
     "QuarterMetadata",
     "TensorUseTracker",
@@ -61,7 +71,10 @@ __all__ = [
     "create_constant_metadata_tensor",
     "create_ipu_copy",
     "create_output_for_element_wise_op",
+    "create_partitionable_tensor",
     "create_variable_metadata_tensor",
+    "detect_dim_groupings",
+    "detect_innermost_grouping",
     "dim_is_split_over_ipus",
     "dim_is_split_over_tiles",
     "duplicate",
@@ -70,8 +83,10 @@ __all__ = [
     "flatten_index",
     "flatten_intervals",
     "get_tile_imbalance",
+    "graphfn",
     "interval_sequence_num_elements",
     "inv_transform_tile_index",
+    "iterate_tensor_partitions",
     "map_output_for_element_wise_op",
     "map_tensor_linearly",
     "map_tensor_linearly_with_offset",
@@ -81,6 +96,7 @@ __all__ = [
     "split_regions",
     "split_regions_between_workers",
     "template_vertex",
+    "to_profile_value",
     "transform_tile_index",
     "unfactor_dims",
     "unflatten_index",
