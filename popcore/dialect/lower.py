@@ -17,7 +17,7 @@ from popcore.dialect.loops import Loops
 from popcore.dialect.lowered import Lowered, LoweredFunction, refusal
 from popcore.dialect.scope import CONTEXT, Session
 
-VERSION = 1
+VERSION = 2
 """Part of every fingerprint: raise it when the meaning of an operation changes."""
 
 
