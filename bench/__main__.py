@@ -15,7 +15,7 @@ from rich.table import Table
 
 from bench.harness import Row
 
-BENCHES = ("import", "vm", "vertex", "pod64_step", "exchange", "build", "compile", "warm_start", "cpp", "gemm", "elementwise", "allreduce")
+BENCHES = ("import", "vm", "vertex", "pod64_step", "exchange", "build", "compile", "warm_start", "cpp", "gemm", "elementwise", "reduce", "allreduce")
 """In the order in which they run; each is ``bench/bench_NAME.py`` with a function ``rows(smoke)``."""
 
 

@@ -16,7 +16,7 @@ from bench.harness import Goal, Row, WrongAnswer, compare
 from popcore import program
 from popcore.graph import Graph, Tensor
 from popcore.ops import popnn, popops, poputil
-from popcore.ops.popops.expr import _1, _2, Expr
+from popcore.ops.popops.expr import Expr, _1, _2
 from popcore.types import Array
 
 ELEMENTS = 64 << 20

@@ -5,11 +5,10 @@ for LLVM's, where a codelet calls them. That leaves straight code in which nothi
 instructions and the interpreter gets the same bits.
 """
 
-import llvmlite.ir as ir
 import numpy as np
 
 from popcore.kernels.arith import rounded
-from popcore.kernels.operation import F32, F64, I1, I32, I64, operation, state
+from popcore.kernels.operation import F32, F64, I32, I64, operation, state
 from popcore.kernels.values import BOOL, FLOAT, HALF, INT, UNSIGNED, common, convert, copysign, is_float, scalar
 
 FORMULAS = (

@@ -1,7 +1,8 @@
 """Products of blocks of matrices, and sums of partial products.
 
 ``c[i, j]`` is summed over k = 0, 1, 2, ... in FLOAT, whatever the blocking: four rows and four k at a time keep a row of ``b``
-in registers for four uses, and the loop over j becomes vector instructions.
+in registers for four uses, and the loop over j becomes vector instructions. Of HALF it is eight rows and three k: an element of ``b`` is
+converted for eight uses.
 """
 
 # mypy: disable-error-code="assignment"
@@ -18,10 +19,9 @@ T = TypeVar("T", bound=float)
 K = TypeVar("K", bound=float)
 
 
-def _one_row(a: Any, b: Any, out: Any, i: int) -> None:
-    """out += a[i] @ b"""
+def _one_row(a: Any, b: Any, out: Any, i: int, k: int) -> None:
+    """out += a[i, k:] @ b[k:]"""
     depth = len(b)
-    k = 0
     while k + 4 <= depth:
         x0 = float(a[i, k])
         x1 = float(a[i, k + 1])
@@ -81,30 +81,89 @@ def _four_rows(a: Any, b: Any, c: Any, i: int) -> None:
             o2[j] = o2[j] + x20 * y0 + x21 * y1 + x22 * y2 + x23 * y3
             o3[j] = o3[j] + x30 * y0 + x31 * y1 + x32 * y2 + x33 * y3
         k += 4
-    while k < depth:
-        x0 = float(a[i, k])
-        x1 = float(a[i + 1, k])
-        x2 = float(a[i + 2, k])
-        x3 = float(a[i + 3, k])
-        row = b[k]
+    for r in range(i, i + 4):
+        _one_row(a, b, c[r], r, k)
+
+
+def _eight_rows(a: Any, b: Any, c: Any, i: int) -> None:
+    """c[i : i + 8] += a[i : i + 8] @ b"""
+    o0 = c[i]
+    o1 = c[i + 1]
+    o2 = c[i + 2]
+    o3 = c[i + 3]
+    o4 = c[i + 4]
+    o5 = c[i + 5]
+    o6 = c[i + 6]
+    o7 = c[i + 7]
+    depth = len(b)
+    k = 0
+    while k + 3 <= depth:
+        x00 = float(a[i, k])
+        x01 = float(a[i, k + 1])
+        x02 = float(a[i, k + 2])
+        x10 = float(a[i + 1, k])
+        x11 = float(a[i + 1, k + 1])
+        x12 = float(a[i + 1, k + 2])
+        x20 = float(a[i + 2, k])
+        x21 = float(a[i + 2, k + 1])
+        x22 = float(a[i + 2, k + 2])
+        x30 = float(a[i + 3, k])
+        x31 = float(a[i + 3, k + 1])
+        x32 = float(a[i + 3, k + 2])
+        x40 = float(a[i + 4, k])
+        x41 = float(a[i + 4, k + 1])
+        x42 = float(a[i + 4, k + 2])
+        x50 = float(a[i + 5, k])
+        x51 = float(a[i + 5, k + 1])
+        x52 = float(a[i + 5, k + 2])
+        x60 = float(a[i + 6, k])
+        x61 = float(a[i + 6, k + 1])
+        x62 = float(a[i + 6, k + 2])
+        x70 = float(a[i + 7, k])
+        x71 = float(a[i + 7, k + 1])
+        x72 = float(a[i + 7, k + 2])
+        b0 = b[k]
+        b1 = b[k + 1]
+        b2 = b[k + 2]
         for j in range(len(o0)):
-            y = float(row[j])
-            o0[j] = o0[j] + x0 * y
-            o1[j] = o1[j] + x1 * y
-            o2[j] = o2[j] + x2 * y
-            o3[j] = o3[j] + x3 * y
-        k += 1
+            y0 = float(b0[j])
+            y1 = float(b1[j])
+            y2 = float(b2[j])
+            o0[j] = o0[j] + x00 * y0 + x01 * y1 + x02 * y2
+            o1[j] = o1[j] + x10 * y0 + x11 * y1 + x12 * y2
+            o2[j] = o2[j] + x20 * y0 + x21 * y1 + x22 * y2
+            o3[j] = o3[j] + x30 * y0 + x31 * y1 + x32 * y2
+            o4[j] = o4[j] + x40 * y0 + x41 * y1 + x42 * y2
+            o5[j] = o5[j] + x50 * y0 + x51 * y1 + x52 * y2
+            o6[j] = o6[j] + x60 * y0 + x61 * y1 + x62 * y2
+            o7[j] = o7[j] + x70 * y0 + x71 * y1 + x72 * y2
+        k += 3
+    for r in range(i, i + 8):
+        _one_row(a, b, c[r], r, k)
 
 
 def _add_product(a: Any, b: Any, c: Any) -> None:
     """c += a @ b"""
-    rows = len(c)
+    _add_from_row(a, b, c, 0)
+
+
+def _add_half_product(a: Any, b: Any, c: Any) -> None:
+    """The same for HALF."""
     i = 0
+    while i + 8 <= len(c):
+        _eight_rows(a, b, c, i)
+        i += 8
+    _add_from_row(a, b, c, i)
+
+
+def _add_from_row(a: Any, b: Any, c: Any, i: int) -> None:
+    """c[i:] += a[i:] @ b"""
+    rows = len(c)
     while i + 4 <= rows:
         _four_rows(a, b, c, i)
         i += 4
     while i < rows:
-        _one_row(a, b, c[i], i)
+        _one_row(a, b, c[i], i, 0)
         i += 1
 
 
@@ -115,6 +174,8 @@ class MatMulBlock(MultiVertex, Generic[T]):
     b: Input[Matrix[T]]
     c: Output[Matrix[FLOAT]]
 
+    add_product = staticmethod(_add_product)
+
     def compute(self, worker: int) -> None:
         if worker == 0:
             c = self.c
@@ -122,7 +183,7 @@ class MatMulBlock(MultiVertex, Generic[T]):
                 row = c[i]
                 for j in range(len(row)):
                     row[j] = 0.0
-            _add_product(self.a, self.b, c)
+            self.add_product(self.a, self.b, c)
 
 
 class MatMulAddBlock(MultiVertex, Generic[T]):
@@ -132,9 +193,23 @@ class MatMulAddBlock(MultiVertex, Generic[T]):
     b: Input[Matrix[T]]
     c: InOut[Matrix[FLOAT]]
 
+    add_product = staticmethod(_add_product)
+
     def compute(self, worker: int) -> None:
         if worker == 0:
-            _add_product(self.a, self.b, self.c)
+            self.add_product(self.a, self.b, self.c)
+
+
+class MatMulHalfBlock(MatMulBlock[T]):
+    """The same, faster where T is HALF."""
+
+    add_product = staticmethod(_add_half_product)
+
+
+class MatMulHalfAddBlock(MatMulAddBlock[T]):
+    """The same, faster where T is HALF."""
+
+    add_product = staticmethod(_add_half_product)
 
 
 _WORKERS = MultiVertex.NUM_WORKERS

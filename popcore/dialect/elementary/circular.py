@@ -6,13 +6,13 @@ The angle is reduced for any size of it, without loss: see ``_reduced``.
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
-from popcore.dialect.elementary.lanes import Lanes, Value, copysign, horner
+from popcore.dialect.elementary.lanes import INFINITY, Lanes, Value, copysign, horner
 
-INFINITY = math.inf
 _TWO_OVER_PI = (0, 0xA2F9836E, 0x4E441529, 0xFC2757D1, 0xF534DDC0, 0xDB629599, 0x3C439041, 0xFE5163AB)
 """The binary digits of 2 / pi, behind 32 zeros."""
-_PAIRS = [high << 32 | low for high, low in zip(_TWO_OVER_PI, _TWO_OVER_PI[1:], strict=False)]
+_PAIRS = [high << 32 | low for high, low in pairwise(_TWO_OVER_PI)]
 _UNIT = math.pi / 2**63  # a quarter turn over 2**62
 _S = (-0.1666666664152642, 0.0083333293740846803, -0.00019839330987571422, 2.718274398685494e-06)  # sin r = r + r**3 S(r**2), to 2**-37
 _C = (0.041666666622651713, -0.0013888883737961553, 2.4799515873893361e-05, -2.7209891819056648e-07)  # cos r = 1 - r**2 / 2 + r**4 C(r**2), to 2**-43

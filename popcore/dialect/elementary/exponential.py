@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from popcore.dialect.elementary.lanes import Lanes, Value, at_most, copysign, horner, within
 
-INFINITY = float("inf")
 _ROUND32 = 12582912.0  # 1.5 * 2**23: its bits end in 22 zeros
 _ROUND64 = 6755399441055744.0  # 1.5 * 2**52
 _ONE, _HALF = 0x3F800000, 0x3F000000  # bits of 1 and 1/2

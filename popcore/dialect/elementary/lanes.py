@@ -9,6 +9,7 @@ A Python number takes the type of what it stands beside.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, Protocol, TypeAlias
 
@@ -18,6 +19,7 @@ Value: TypeAlias = Any
 """float32, float64, int32 or uint64, or what a comparison of two gives: one number, or one for each lane."""
 Formula: TypeAlias = Callable[..., Value]
 """``formula(lanes, x)`` or ``formula(lanes, x, y)``, float32 to float32."""
+INFINITY, NAN = math.inf, math.nan
 
 
 class Lanes(Protocol):

@@ -5,10 +5,9 @@ x = 2**e m with m from sqrt(1/2) to sqrt(2), so that log x = e ln 2 + log m does
 
 from __future__ import annotations
 
-from popcore.dialect.elementary.exponential import INFINITY, exp_wide
-from popcore.dialect.elementary.lanes import Lanes, Value, copysign, horner, within
+from popcore.dialect.elementary.exponential import exp_wide
+from popcore.dialect.elementary.lanes import INFINITY, NAN, Lanes, Value, copysign, horner, within
 
-NAN = float("nan")
 _ROOT_HALF32, _ROOT_HALF64 = 0x3F3504F3, 0x3FE6A09E667F3BCD  # bits of sqrt(1/2)
 _LN2_HIGH32, _LN2_LOW32 = 0.693145751953125, 1.42860677e-06  # the first has few digits: e times it is exact
 _LN2 = 0.6931471805599453

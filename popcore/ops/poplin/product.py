@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from popcore.codelets.mat_mul import MatMulAddBlock, MatMulAddParts, MatMulBlock, MatMulSumParts, MatMulZero
+from popcore.codelets.mat_mul import MatMulAddBlock, MatMulAddParts, MatMulBlock, MatMulHalfAddBlock, MatMulHalfBlock, MatMulSumParts, MatMulZero
 from popcore.graph import Graph, Tensor
 from popcore.ops.poplin.blocks import SUM_SHARE, Blocks
 from popcore.ops.poplin.cost import product_cycles
@@ -14,7 +14,7 @@ from popcore.ops.poplin.finish import finish
 from popcore.ops.poplin.params import Sizes
 from popcore.ops.poplin.plan import Plan, plan
 from popcore.program import Execute, Sequence
-from popcore.types import FLOAT, Array, DTypeLike, ElementType, as_element_type
+from popcore.types import FLOAT, HALF, Array, DTypeLike, ElementType, as_element_type
 
 
 class Product:
@@ -89,11 +89,12 @@ class Product:
         tiles = p.tile(g, i, j, part)
         rows, columns = self.c.heights[i], self.c.widths[j]
         start = self.c.start[g, i, j] + part * self.c.numel
+        first, add = (MatMulHalfBlock, MatMulHalfAddBlock) if self.dtype is HALF else (MatMulBlock, MatMulAddBlock)
         for s in range(p.serial):
             block = part * p.serial + s
             depth = self.a.widths[block]
             step = self.graph.add_compute_set(f"{name}/multiply" + (f" {s}" if p.serial > 1 else ""))
-            codelet = typed(MatMulAddBlock if s else MatMulBlock, self.dtype)
+            codelet = typed(add if s else first, self.dtype)
             connections = {
                 "a": (left, self.a.start[g, i, block], rows, depth),
                 "b": (right, self.b.start[g, block, j], depth, columns),
