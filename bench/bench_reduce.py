@@ -1,7 +1,8 @@
 """Sums over rows, over columns and over all elements by popops.reduce on all tiles of one IPU, against numpy.sum, each on one thread.
 
 What is timed: the steps of the reduction, exchange included, the data on the tiles. What is not: building, compiling, the host.
-NumPy adds rows pairwise in float32; its half sums are of float32 too, as ours are.
+NumPy's sums of half are of float32 too, as ours are. Over columns the time goes to the exchange: rows are mapped to tiles one after the other, so
+each of 1,472 tiles has a part of every column and sends each other one a message of some 24 bytes.
 """
 
 from __future__ import annotations
