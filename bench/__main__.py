@@ -34,6 +34,8 @@ BENCHES = (
     "lstm",
     "sort",
     "embedding",
+    "elementwise",
+    "reduce",
 )
 """In the order in which they run; each is ``bench/bench_NAME.py`` with a function ``rows(smoke)``."""
 

@@ -130,9 +130,9 @@ def _pow(context, builder, sig, args):
     kind = sig.return_type
     left, right = _operands(builder, types_of(sig), args[2:], kind)
     if is_float(kind):
-        from popcore.kernels.mathlib import call_libm
+        from popcore.kernels.mathlib import apply_formula
 
-        return rounded(builder, call_libm(builder, "pow", left, right), kind)
+        return rounded(builder, apply_formula(builder, "fpow", left, right), kind)
     if kind == INT:
         faults.fail_if(builder, builder.icmp_signed("<", right, I64(0)), args[0], args[1], [right], [INT])
     return _integer_power(builder, left, right)

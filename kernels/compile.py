@@ -17,7 +17,6 @@ from numba.core.typing.templates import AbstractTemplate, signature
 from popcore.kernels import abi, faults, guard
 from popcore.kernels.faults import Fault, context_type
 from popcore.kernels.frontend import MixedTypes, Pipeline, contexts, flags
-from popcore.kernels.mathlib import PREFIX
 from popcore.kernels.operation import I8, I32, I64, STUBS, state
 from popcore.kernels.selftype import ListType, MatrixType, PlaceType, SelfType, VectorType, load_word, made, opened
 from popcore.kernels.table import Table
@@ -38,6 +37,7 @@ def compile_driver(lowered, symbol: str, shadowed: bool = False) -> bytes:
     """
     state.refusals, state.flags = [], _FASTMATH if lowered.codelet.cls.fastmath else ()
     state.shadowed, state.shared = shadowed, lowered.codelet.workers > 1
+    state.formulas = lowered.formulas
     typing_context, target_context = contexts()
     unit = _Unit(lowered, typing_context, target_context)
     try:
@@ -268,8 +268,5 @@ def optimise(module) -> None:
 def emit_object(module) -> bytes:
     """Optimise ``module`` and make a native object file of it."""
     optimise(module)
-    for function in module.functions:
-        if function.is_declaration and function.name.startswith(PREFIX):
-            function.name = function.name.removeprefix(PREFIX)
     made_bytes: bytes = target_machine().emit_object(module)
     return made_bytes

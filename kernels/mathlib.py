@@ -1,34 +1,148 @@
-"""Functions of ``math`` in codelets: exact ones as instructions, the others as calls of the C library.
+"""Functions of ``math`` in codelets: exact ones as instructions, the others from formulas of float32 and float64 operations.
 
-The C library is called under names that LLVM does not know (``popcore.expf``), so that it neither folds nor rewrites
-the calls: the interpreter calls the same functions and must get the same bits. ``compile`` gives them their real names
-last.
+The formulas are the interpreter's own (``popcore.dialect.elementary``): they come with the lowered codelet and are run once, on values that stand
+for LLVM's, where a codelet calls them. That leaves straight code in which nothing is contracted, so LLVM can make a loop around it vector
+instructions and the interpreter gets the same bits.
 """
 
-import llvmlite.ir as ir
+import numpy as np
 
 from popcore.kernels.arith import rounded
-from popcore.kernels.operation import F32, I32, operation
+from popcore.kernels.operation import F32, F64, I32, I64, operation, state
 from popcore.kernels.values import BOOL, FLOAT, HALF, INT, UNSIGNED, common, convert, copysign, is_float, scalar
 
-PREFIX = "popcore."
-LIBM = (
+FORMULAS = (
     "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh",
-    "asinh", "acosh", "atanh", "erf", "erfc", "cbrt",
+    "asinh", "acosh", "atanh", "erf", "erfc", "cbrt", "sigmoid", "gelu_erf", "atan2", "hypot", "fpow",
 )  # fmt: skip
-LIBM2 = ("atan2", "hypot")
 _INTRINSICS = {"sqrt": "sqrt", "floor": "floor", "ceil": "ceil", "trunc": "trunc", "fabs": "fabs", "rint": "roundeven"}
 
 
-def call_libm(builder, name, *values):
-    """Call the float32 function ``name`` of the C library."""
-    symbol = f"{PREFIX}{name}f"
-    function = builder.module.globals.get(symbol)
-    if function is None:
-        function = ir.Function(builder.module, ir.FunctionType(F32, [F32] * len(values)), symbol)
-        for attribute in ("nounwind", "readnone"):
-            function.attributes.add(attribute)
-    return builder.call(function, values)
+class Lane:
+    """A value of LLVM with the operators that formulas use. Of integers int32 is signed and uint64 is not; I1 is a condition."""
+
+    __array_priority__ = 1.0
+
+    def __init__(self, builder, value):
+        self.builder, self.value = builder, value
+
+    @property
+    def is_float(self):
+        return self.value.type in (F32, F64)
+
+    def like(self, value):
+        """A Lane, or a Python number as a constant of this one's type."""
+        if isinstance(value, Lane):
+            return value.value
+        kind = self.value.type
+        return kind(float(np.float32(value)) if kind == F32 else value)
+
+    def _with(self, operation, left, right):
+        return Lane(self.builder, getattr(self.builder, operation)(left, right))
+
+    def _arithmetic(self, name, other, swapped=False):
+        pair = (self.like(other), self.value) if swapped else (self.value, self.like(other))
+        return self._with(f"f{name}" if self.is_float else name, *pair)
+
+    def __add__(self, other):
+        return self._arithmetic("add", other)
+
+    def __sub__(self, other):
+        return self._arithmetic("sub", other)
+
+    def __rsub__(self, other):
+        return self._arithmetic("sub", other, swapped=True)
+
+    def __mul__(self, other):
+        return self._arithmetic("mul", other)
+
+    def __truediv__(self, other):
+        return self._arithmetic("div", other)
+
+    def __rtruediv__(self, other):
+        return self._arithmetic("div", other, swapped=True)
+
+    def __neg__(self):
+        return Lane(self.builder, self.builder.fneg(self.value))
+
+    def __abs__(self):
+        return Lane(self.builder, _intrinsic(self.builder, "fabs", self.value))
+
+    def __and__(self, other):
+        return self._with("and_", self.value, self.like(other))
+
+    def __or__(self, other):
+        return self._with("or_", self.value, self.like(other))
+
+    def __invert__(self):
+        return Lane(self.builder, self.builder.not_(self.value))
+
+    def __lshift__(self, other):
+        return self._with("shl", self.value, self.like(other))
+
+    def __rshift__(self, other):
+        return self._with("ashr" if self.value.type == I32 else "lshr", self.value, self.like(other))
+
+    def _compare(self, symbol, other):
+        builder, right = self.builder, self.like(other)
+        if self.is_float:
+            return Lane(builder, (builder.fcmp_unordered if symbol == "!=" else builder.fcmp_ordered)(symbol, self.value, right))
+        return Lane(builder, (builder.icmp_signed if self.value.type == I32 else builder.icmp_unsigned)(symbol, self.value, right))
+
+    def __lt__(self, other):
+        return self._compare("<", other)
+
+    def __gt__(self, other):
+        return self._compare(">", other)
+
+    def __eq__(self, other):
+        return self._compare("==", other)
+
+    __hash__ = None
+
+
+class Lanes:
+    """The operations of formulas besides operators, see ``popcore.dialect.elementary.lanes``."""
+
+    def __init__(self, builder):
+        self.builder = builder
+
+    def select(self, condition, yes, no):
+        like = yes if isinstance(yes, Lane) else no
+        return Lane(self.builder, self.builder.select(condition.value, like.like(yes), like.like(no)))
+
+    def constant(self, number, like):
+        return Lane(self.builder, like.like(number))
+
+    def sqrt(self, x):
+        return Lane(self.builder, _intrinsic(self.builder, "sqrt", x.value))
+
+    def bits(self, x):
+        return Lane(self.builder, self.builder.bitcast(x.value, I32 if x.value.type == F32 else I64))
+
+    def floats(self, i):
+        return Lane(self.builder, self.builder.bitcast(i.value, F32 if i.value.type == I32 else F64))
+
+    def wide(self, x):
+        return Lane(self.builder, self.builder.fpext(x.value, F64))
+
+    def narrow(self, x):
+        return Lane(self.builder, self.builder.fptrunc(x.value, F32))
+
+    def number(self, i):
+        return Lane(self.builder, self.builder.sitofp(i.value, F32 if i.value.type == I32 else F64))
+
+    def long(self, i):
+        return Lane(self.builder, self.builder.zext(i.value, I64))
+
+
+def _intrinsic(builder, name, value):
+    return builder.call(builder.module.declare_intrinsic(f"llvm.{_INTRINSICS[name]}", [value.type]), [value])
+
+
+def apply_formula(builder, name, *values):
+    """The float32 that a formula gives of float32 ``values``."""
+    return state.formulas[name](Lanes(builder), *(Lane(builder, v) for v in values)).value
 
 
 def _result(*given):
@@ -45,20 +159,19 @@ def _declare(name, emit_float):
         return rounded(builder, emit_float(builder, *wide), sig.return_type)
 
 
-def _intrinsic(name):
-    return lambda builder, value: builder.call(builder.module.declare_intrinsic(f"llvm.{_INTRINSICS[name]}", [F32]), [value])
+def _exact(name):
+    return lambda builder, value: _intrinsic(builder, name, value)
 
 
-def _libm(name):
-    return lambda builder, *values: call_libm(builder, name, *values)
+def _formula(name):
+    return lambda builder, *values: apply_formula(builder, name, *values)
 
 
 for _name in _INTRINSICS:
     if _name != "rint":
-        _declare(_name, _intrinsic(_name))
-for _name in (*LIBM, *LIBM2):
-    _declare(_name, _libm(_name))
-_declare("fpow", _libm("pow"))
+        _declare(_name, _exact(_name))
+for _name in FORMULAS:
+    _declare(_name, _formula(_name))
 _declare("fmod", lambda builder, left, right: builder.frem(left, right))
 _declare("copysign", copysign)
 
@@ -68,7 +181,7 @@ def _rint(context, builder, sig, args):
     kind = sig.return_type
     if kind in (INT, UNSIGNED):
         return convert(builder, args[0], sig.args[0], kind)
-    return rounded(builder, _intrinsic("rint")(builder, convert(builder, args[0], kind, FLOAT)), kind)
+    return rounded(builder, _intrinsic(builder, "rint", convert(builder, args[0], kind, FLOAT)), kind)
 
 
 def _asks(name, emit_bits):

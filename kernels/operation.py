@@ -3,7 +3,7 @@
 Plain templates and lowerings, not ``@overload``: an overload compiles a function for each use.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import llvmlite.ir as ir
@@ -11,7 +11,7 @@ from numba.core import imputils, types
 from numba.core.typing.templates import AbstractTemplate, Registry, signature
 
 I1, I8, I32, I64 = (ir.IntType(n) for n in (1, 8, 32, 64))
-F32, F16 = ir.FloatType(), ir.HalfType()
+F64, F32, F16 = ir.DoubleType(), ir.FloatType(), ir.HalfType()
 POINTER = I8.as_pointer()
 
 typing_registry = Registry()
@@ -38,6 +38,7 @@ class _State:
         self.shadowed = False  # whether accesses are checked against the shadow, see ``guard``,
         self.shared = False  # of a vertex that several workers run,
         self.access: Any = None  # and for which block and site the one under way is reported
+        self.formulas: Mapping[str, Callable[..., Any]] = {}  # what functions of ``math`` compute
 
 
 state = _State()

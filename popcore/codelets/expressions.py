@@ -15,11 +15,14 @@ import numpy as np
 from popcore import codelet, types
 from popcore.codelets import functions
 from popcore.codelets.operations import KIND_LETTERS, ROWS, BinaryOpType, OpType
+from popcore.dialect import elementary
 from popcore.types import ElementType
 
 _NAMESPACE = {
     "math": math,
-    **{name: getattr(functions, name) for name in ("sigmoid", "gelu_erf", "round_half_away", "divide", "remainder", "popcount", "count_leading_zeros")},
+    "sigmoid": elementary.sigmoid,
+    "gelu_erf": elementary.gelu_erf,
+    **{name: getattr(functions, name) for name in ("round_half_away", "divide", "remainder", "popcount", "count_leading_zeros")},
     **{name: getattr(codelet, name) for name in ("Vertex", "Input", "Output", "InOut", "Vector")},
     **{t.__name__: t for t in types.ELEMENT_TYPES},
 }

@@ -7,18 +7,6 @@ from __future__ import annotations
 
 import math
 
-_ONE_OVER_ROOT_TWO = 0.7071067811865476
-
-
-def sigmoid(x: float) -> float:
-    """1 / (1 + e**-x)."""
-    return 1.0 / (1.0 + math.exp(-x))
-
-
-def gelu_erf(x: float) -> float:
-    """x times the chance that a normal variable is below x."""
-    return 0.5 * x * math.erfc(-x * _ONE_OVER_ROOT_TWO)
-
 
 def round_half_away(x: float) -> float:
     """To the nearest whole number, halves away from zero."""

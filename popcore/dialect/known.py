@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from popcore.dialect.elementary import FORMULAS, gelu_erf, sigmoid
 from popcore.types import ElementType
 
 BINARY = {
@@ -19,12 +20,7 @@ COMPARE = {"Lt": "lt", "LtE": "le", "Gt": "gt", "GtE": "ge", "Eq": "eq", "NotEq"
 UNARY = {"USub": "neg", "UAdd": "pos", "Invert": "invert"}
 
 EXACT = ("sqrt", "floor", "ceil", "trunc", "fabs", "copysign", "isnan", "isinf", "isfinite")
-LIBM = (
-    "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh",
-    "asinh", "acosh", "atanh", "erf", "erfc", "cbrt",
-)  # fmt: skip
-LIBM2 = ("atan2", "hypot", "fmod")
-ARITY = dict.fromkeys(EXACT + LIBM, 1) | dict.fromkeys(LIBM2, 2) | {"copysign": 2, "fpow": 2, "rint": 1, "abs": 1}
+ARITY = dict.fromkeys((*EXACT, *FORMULAS), 1) | dict.fromkeys(("copysign", "fmod", "fpow", "atan2", "hypot"), 2) | {"rint": 1, "abs": 1}
 
 _NUMPY_NAMES = {
     "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh", "arctan2": "atan2",
@@ -34,13 +30,15 @@ _NUMPY_NAMES = {
 
 def _functions() -> dict[int, str]:
     found: dict[int, str] = {}
-    for name in EXACT + LIBM + LIBM2:
+    for name in (*EXACT, *FORMULAS, "fmod"):
         for module in (math, np):
             if (function := getattr(module, name, None)) is not None:
                 found[id(function)] = name
     for numpy_name, name in _NUMPY_NAMES.items():
         found[id(getattr(np, numpy_name))] = name
     found[id(math.pow)] = "fpow"
+    found[id(sigmoid)] = "sigmoid"
+    found[id(gelu_erf)] = "gelu_erf"
     found[id(abs)] = "abs"
     return found
 

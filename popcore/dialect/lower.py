@@ -12,6 +12,7 @@ import numpy as np
 from popcore.codelet import Codelet
 from popcore.debug import Site
 from popcore.dialect import source
+from popcore.dialect.elementary import FORMULAS, fingerprint
 from popcore.dialect.known import type_code
 from popcore.dialect.loops import Loops
 from popcore.dialect.lowered import Lowered, LoweredFunction, refusal
@@ -111,6 +112,8 @@ def _fingerprint(session: Session, functions: tuple[LoweredFunction, ...]) -> st
         add(field.name, field.direction, field.shape, field.dtype.kind, type_code(field.dtype))
     for site in session.sites:
         add(site.kind)
+    if any(name in FORMULAS or name == "pow" for f in functions for name in (each.removeprefix("_pc_") for each in f.operations)):
+        add(fingerprint())
     for function in functions:
         add(function.text, sorted(function.calls.items()))
         for name, value in sorted(function.constants.items()):

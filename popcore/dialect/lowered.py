@@ -9,6 +9,7 @@ from typing import Any
 
 from popcore.codelet import Codelet
 from popcore.debug import Site
+from popcore.dialect.elementary import FORMULAS, Formula
 from popcore.errors import CodeletError
 
 MAX_VALUES = 8
@@ -77,6 +78,11 @@ class Lowered:
     fingerprint: str
     checks: bool = False  # whether indices are checked
     files: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @property
+    def formulas(self) -> Mapping[str, Formula]:
+        """What functions of ``math`` compute."""
+        return FORMULAS
 
     @property
     def prints(self) -> bool:

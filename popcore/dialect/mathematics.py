@@ -1,47 +1,31 @@
 """Functions of ``math`` on a tile: FLOAT in and out; HALF is computed in FLOAT and rounded once.
 
-Square root and the roundings are exact. The others are the C library's single-precision functions, which compiled
-codelets call too: so both agree on one machine, and may differ in the last bit from another machine's library.
+Square root and the roundings are exact; the others are formulas, which compiled codelets have too: see ``elementary``.
 """
 
 from __future__ import annotations
 
-import ctypes
-import ctypes.util
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 import numpy as np
 
 from popcore.dialect.arithmetic import Value, to_float, to_half
-from popcore.dialect.known import EXACT, LIBM, LIBM2
+from popcore.dialect.elementary import FORMULAS, NUMPY
+from popcore.dialect.known import ARITY, EXACT
 
 _F32, _F16 = np.float32, np.float16
-
-
-@cache
-def _library() -> ctypes.CDLL:
-    return ctypes.CDLL(ctypes.util.find_library("m"))
-
-
-@cache
-def _c_function(name: str, arity: int) -> Callable[..., float]:
-    found = getattr(_library(), f"{name}f")
-    found.restype, found.argtypes = ctypes.c_float, [ctypes.c_float] * arity
-    call: Callable[..., float] = found
-    return call
 
 
 def _rounded(value: Value, like: Value) -> Value:
     return value.astype(_F16) if isinstance(like, _F16) else value
 
 
-def _libm(name: str) -> Callable[[Value], Value]:
-    def apply(value: Value) -> Value:
-        return _rounded(_F32(_c_function(name, 1)(float(to_float(value)))), value)
-
-    return apply
+def _formula(name: str) -> Callable[..., Value]:
+    formula = FORMULAS[name]
+    if ARITY[name] == 2:
+        return _of_two(lambda left, right: formula(NUMPY, left, right))
+    return lambda value: _rounded(formula(NUMPY, to_float(value)), value)
 
 
 def _of_two(function: Callable[[np.float32, np.float32], Any]) -> Callable[[Value, Value], Value]:
@@ -56,11 +40,7 @@ def _of_two(function: Callable[[np.float32, np.float32], Any]) -> Callable[[Valu
     return apply
 
 
-def _libm2(name: str) -> Callable[[Value, Value], Value]:
-    return _of_two(lambda left, right: _c_function(name, 2)(float(left), float(right)))
-
-
-fpow = _libm2("pow")
+fpow = _formula("fpow")
 
 
 def _exact(function: Callable[[Any], Any]) -> Callable[[Value], Value]:
@@ -87,7 +67,6 @@ def rint(value: Value) -> Value:
 OPERATIONS: dict[str, Callable[..., Any]] = {
     **{name: _exact(getattr(np, name)) for name in EXACT if not name.startswith("is") and name != "copysign"},
     **{name: _asks(getattr(np, name)) for name in EXACT if name.startswith("is")},
-    **{name: _libm(name) for name in LIBM},
-    **{name: _libm2(name) for name in LIBM2},
-    "fmod": _of_two(np.fmod), "copysign": _of_two(np.copysign), "fpow": fpow, "rint": rint,
+    **{name: _formula(name) for name in FORMULAS},
+    "fmod": _of_two(np.fmod), "copysign": _of_two(np.copysign), "rint": rint,
 }  # fmt: skip

@@ -8,6 +8,7 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from popcore.codelet import InOut, Input, Matrix, MultiVertex, Output, Vector, VectorList, Vertex
+from popcore.dialect.elementary import gelu_erf, sigmoid
 from popcore.types import FLOAT, HALF, INT, QUARTER_F143
 
 T = TypeVar("T")
@@ -212,3 +213,42 @@ class StrictZip(Vertex):
     def compute(self):
         for i, (a, b) in enumerate(zip(self.a, self.b, strict=True)):
             self.b[i] = a * b
+
+
+class Elementary(Vertex, Generic[T]):
+    """All elementary functions, a row each, in the order of ``FORMULAS``."""
+
+    a: Input[Vector[T]]
+    b: Input[Vector[T]]
+    f: Output[Matrix[FLOAT]]
+
+    def compute(self):
+        for i in range(len(self.a)):
+            a, b = self.a[i], self.b[i]
+            self.f[0, i] = math.exp(a)
+            self.f[1, i] = math.exp2(a)
+            self.f[2, i] = math.expm1(a)
+            self.f[3, i] = math.sinh(a)
+            self.f[4, i] = math.cosh(a)
+            self.f[5, i] = math.tanh(a)
+            self.f[6, i] = sigmoid(a)
+            self.f[7, i] = math.log(a)
+            self.f[8, i] = math.log2(a)
+            self.f[9, i] = math.log10(a)
+            self.f[10, i] = math.log1p(a)
+            self.f[11, i] = math.asinh(a)
+            self.f[12, i] = math.acosh(a)
+            self.f[13, i] = math.atanh(a)
+            self.f[14, i] = math.cbrt(a)
+            self.f[15, i] = math.pow(a, b)
+            self.f[16, i] = math.sin(a)
+            self.f[17, i] = math.cos(a)
+            self.f[18, i] = math.tan(a)
+            self.f[19, i] = math.asin(a)
+            self.f[20, i] = math.acos(a)
+            self.f[21, i] = math.atan(a)
+            self.f[22, i] = math.atan2(a, b)
+            self.f[23, i] = math.hypot(a, b)
+            self.f[24, i] = math.erf(a)
+            self.f[25, i] = math.erfc(a)
+            self.f[26, i] = gelu_erf(a)
