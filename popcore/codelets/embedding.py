@@ -123,7 +123,7 @@ class RoutePlace(Vertex, Generic[T]):
     slices: InOut[Matrix[T]]
 
     def compute(self) -> None:
-        width = self.slices.shape[1]
+        _, width = self.slices.shape
         for k in range(len(self.slots)):
             if self.slots[k] != NONE:
                 row = self.slices[self.slots[k]]
@@ -142,7 +142,7 @@ class RoutePick(Vertex, Generic[T]):
     out: Output[Vector[T]]
 
     def compute(self) -> None:
-        width = self.slices.shape[1]
+        _, width = self.slices.shape
         for k in range(len(self.slots)):
             if self.slots[k] != NONE:
                 row = self.slices[self.slots[k]]
