@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any, Generic, TypeVar
 
 from popcore.codelet import InOut, Input, Matrix, MultiVertex, Output, Vector, Vertex
-from popcore.codelets.slices import PADDING, REMAP
+from popcore.codelets.slices import PADDING, REMAP, MultiUpdateAdd, MultiUpdateMax, MultiUpdateMul
 from popcore.types import BOOL, FLOAT, UNSIGNED_INT
 
 T = TypeVar("T", bound=float)
@@ -123,7 +123,7 @@ class RoutePlace(Vertex, Generic[T]):
     slices: InOut[Matrix[T]]
 
     def compute(self) -> None:
-        width = self.slices.shape[1]
+        _, width = self.slices.shape
         for k in range(len(self.slots)):
             if self.slots[k] != NONE:
                 row = self.slices[self.slots[k]]
@@ -142,7 +142,7 @@ class RoutePick(Vertex, Generic[T]):
     out: Output[Vector[T]]
 
     def compute(self) -> None:
-        width = self.slices.shape[1]
+        _, width = self.slices.shape
         for k in range(len(self.slots)):
             if self.slots[k] != NONE:
                 row = self.slices[self.slots[k]]
@@ -189,25 +189,19 @@ class RouteUpdate(MultiVertex, Generic[T]):
 class RouteUpdateAdd(RouteUpdate[T]):
     """Adds the value times ``scale``."""
 
-    @staticmethod
-    def join(old: Any, new: Any, scale: Any) -> Any:
-        return old + scale * new
+    join = staticmethod(MultiUpdateAdd.join)
 
 
 class RouteUpdateMax(RouteUpdate[T]):
     """Keeps the greater."""
 
-    @staticmethod
-    def join(old: Any, new: Any, _scale: Any) -> Any:
-        return max(old, new)
+    join = staticmethod(MultiUpdateMax.join)
 
 
 class RouteUpdateMul(RouteUpdate[T]):
     """Multiplies."""
 
-    @staticmethod
-    def join(old: Any, new: Any, _scale: Any) -> Any:
-        return old * new
+    join = staticmethod(MultiUpdateMul.join)
 
 
 def _share(n: int) -> int:

@@ -155,27 +155,29 @@ def _merge_pairs(source: Any, target: Any, width: int) -> None:
     """Neighbouring runs of ``width`` codes of ``source`` merged into ``target``; a run without a neighbour is copied."""
     n = len(source)
     for begin in range(0, n, 2 * width):
-        i = begin
         middle = min(begin + width, n)
-        j = middle
         end = min(begin + 2 * width, n)
-        o = begin
-        while i < middle and j < end:
-            x = source[i]
-            y = source[j]
-            later = 1 if y < x else 0
-            target[o] = min(x, y)
-            j += later
-            i += 1 - later
-            o += 1
-        while i < middle:
-            target[o] = source[i]
-            i += 1
-            o += 1
-        while j < end:
-            target[o] = source[j]
-            j += 1
-            o += 1
+        _merge(source, begin, middle, source, middle, end, target, begin, end)
+
+
+def _merge(a: Any, i: int, a_end: int, b: Any, j: int, b_end: int, out: Any, o: int, end: int) -> None:
+    """``out[o:end]`` becomes the first so many of ``a[i:a_end]`` and ``b[j:b_end]`` merged; of equal codes those of ``a`` first."""
+    while o < end and i < a_end and j < b_end:
+        x = a[i]
+        y = b[j]
+        later = 1 if y < x else 0
+        out[o] = min(x, y)
+        j += later
+        i += 1 - later
+        o += 1
+    while o < end and i < a_end:
+        out[o] = a[i]
+        i += 1
+        o += 1
+    while o < end:
+        out[o] = b[j]
+        j += 1
+        o += 1
 
 
 class MergeRuns(MultiVertex, Generic[T]):
@@ -195,23 +197,7 @@ class MergeRuns(MultiVertex, Generic[T]):
         end = min(o + share, len(out))
         if o < end:
             i = _split(a, b, self.first + o)
-            j = self.first + o - i
-            while o < end and i < len(a) and j < len(b):
-                x = a[i]
-                y = b[j]
-                later = 1 if y < x else 0
-                out[o] = min(x, y)
-                j += later
-                i += 1 - later
-                o += 1
-            while o < end and i < len(a):
-                out[o] = a[i]
-                i += 1
-                o += 1
-            while o < end:
-                out[o] = b[j]
-                j += 1
-                o += 1
+            _merge(a, i, len(a), b, self.first + o - i, len(b), out, o, end)
 
     def cycles(self) -> float:
         """12 an element, of PopLibs' compare and swap; and the search."""
