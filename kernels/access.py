@@ -185,7 +185,11 @@ def _store_checked(context, builder, sig, args):
 
 
 def _checked(name, typing, emit, dimensions):
-    @operation(f"{name}_checked", lambda context, site, *rest: typing(*rest))
+    def with_site(context, site, *rest):
+        found = typing(*rest)
+        return (found[0], (context, site, *found[1])) if isinstance(found, tuple) else found  # a tuple is indexed by a literal
+
+    @operation(f"{name}_checked", with_site)
     def checked(context, builder, sig, args):
         block, site, *rest = args
         kinds = sig.args[2:]

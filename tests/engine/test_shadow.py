@@ -282,3 +282,23 @@ def test_a_checked_executable_can_be_saved(graph, tmp_path):
     engine = pc.Engine(pc.Executable.load(tmp_path / "file", codelets=[CopyAll]))
     with pytest.raises(errors.UninitialisedReadError, match="'never'"):
         engine.run()
+
+
+class Shape(Vertex):
+    m: Input[Matrix[FLOAT]]
+    y: Output[FLOAT]
+
+    def compute(self):
+        self.y = float(self.m.shape[1] * 10 + self.m.shape[0])
+
+
+@pytest.mark.parametrize("check", ["off", "bounds", "full"])
+def test_members_of_a_shape_can_be_indexed(graph, check):
+    """
+    A tuple is no field: nothing of it is checked.
+    """
+    m, y = graph.add_constant(FLOAT, (2, 3), 1, tile=0), graph.add_variable(FLOAT, (), name="y", tile=0)
+    graph.create_host_read("y", y)
+    engine = pc.Engine(graph, vertex(graph, Shape, m=m, y=y), options={"debug.check": check})
+    engine.run()
+    assert engine.read_tensor("y") == 32
