@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from popcore.codelets.block_sparse import ALL, NOT_ABOVE, NOT_BELOW, BlockSoftmax, BlockSoftmaxGrad
-from popcore.codelets.mat_mul import MatMulBlock
+from popcore.codelets.mat_mul import MatMulBlock, MatMulHalfBlock
 from popcore.errors import ElementTypeError, GraphError, OptionError, ShapeError
 from popcore.graph import Graph, Tensor, concat
 from popcore.ops.poplin.cost import product_cycles
@@ -282,7 +282,7 @@ def _sampled(graph: Graph, p: BSMatMulParams, group: int, a: Tensor, b: Tensor, 
     }
     cs = graph.add_compute_set(f"{step}/multiply")
     cycles = -(-product_cycles(graph.target, a.dtype, high, deep, wide) // graph.target.num_worker_contexts)
-    graph.add_vertices(cs, typed(MatMulBlock, a.dtype), fields, tile, cycles)
+    graph.add_vertices(cs, MatMulHalfBlock if a.dtype.kind == "half" else MatMulBlock, fields, tile, cycles)
     prog.add(Execute(cs))
     _mask(graph, p, pattern, out, prog, step)
     return out
