@@ -1,6 +1,7 @@
 """Convolutions of blocks: products of rows of the input with rows of the weights, as a work list says (``popcore.ops.poplin.conv_work``).
 
-Each sum is in FLOAT, over the pieces of work in their order and over depth within a piece.
+Each sum is in FLOAT, over the pieces of work in their order and over depth within a piece. What differs between FLOAT and HALF is which of
+``mat_mul``'s loops is faster; a codelet cannot ask for its element type, so there are two of each.
 """
 
 # mypy: disable-error-code="assignment"
