@@ -1,7 +1,7 @@
 """Products of blocks of matrices, and sums of partial products.
 
 ``c[i, j]`` is summed over k = 0, 1, 2, ... in FLOAT, whatever the blocking: four rows and four k at a time keep a row of ``b``
-in registers for four uses, and the loop over j becomes vector instructions.
+in registers for four uses, and the loop over j becomes vector instructions. Of HALF it is eight rows and three k.
 """
 
 # mypy: disable-error-code="assignment"
@@ -163,9 +163,89 @@ def four_float_rows(a0: Any, a1: Any, a2: Any, a3: Any, hop: int, b: Any, first:
         four_rows(a0, a1, a2, a3, hop, b, first, depth, o0, o1, o2, o3)
 
 
-def _add_product(a: Any, b: Any, c: Any) -> None:
-    """c += a @ b"""
+def eight_half_rows(
+    a0: Any,
+    a1: Any,
+    a2: Any,
+    a3: Any,
+    a4: Any,
+    a5: Any,
+    a6: Any,
+    a7: Any,
+    hop: int,
+    b: Any,
+    first: int,
+    depth: int,
+    o0: Any,
+    o1: Any,
+    o2: Any,
+    o3: Any,
+    o4: Any,
+    o5: Any,
+    o6: Any,
+    o7: Any,
+) -> None:
+    """``one_row`` for eight of HALF, three k at a time: an element of ``b`` is converted for eight uses."""
+    k = 0
+    while k + 3 <= depth:
+        x00, x01, x02 = float(a0[k * hop]), float(a0[(k + 1) * hop]), float(a0[(k + 2) * hop])
+        x10, x11, x12 = float(a1[k * hop]), float(a1[(k + 1) * hop]), float(a1[(k + 2) * hop])
+        x20, x21, x22 = float(a2[k * hop]), float(a2[(k + 1) * hop]), float(a2[(k + 2) * hop])
+        x30, x31, x32 = float(a3[k * hop]), float(a3[(k + 1) * hop]), float(a3[(k + 2) * hop])
+        x40, x41, x42 = float(a4[k * hop]), float(a4[(k + 1) * hop]), float(a4[(k + 2) * hop])
+        x50, x51, x52 = float(a5[k * hop]), float(a5[(k + 1) * hop]), float(a5[(k + 2) * hop])
+        x60, x61, x62 = float(a6[k * hop]), float(a6[(k + 1) * hop]), float(a6[(k + 2) * hop])
+        x70, x71, x72 = float(a7[k * hop]), float(a7[(k + 1) * hop]), float(a7[(k + 2) * hop])
+        b0, b1, b2 = b[first + k], b[first + k + 1], b[first + k + 2]
+        for j in range(len(o0)):
+            y0, y1, y2 = float(b0[j]), float(b1[j]), float(b2[j])
+            o0[j] = o0[j] + x00 * y0 + x01 * y1 + x02 * y2
+            o1[j] = o1[j] + x10 * y0 + x11 * y1 + x12 * y2
+            o2[j] = o2[j] + x20 * y0 + x21 * y1 + x22 * y2
+            o3[j] = o3[j] + x30 * y0 + x31 * y1 + x32 * y2
+            o4[j] = o4[j] + x40 * y0 + x41 * y1 + x42 * y2
+            o5[j] = o5[j] + x50 * y0 + x51 * y1 + x52 * y2
+            o6[j] = o6[j] + x60 * y0 + x61 * y1 + x62 * y2
+            o7[j] = o7[j] + x70 * y0 + x71 * y1 + x72 * y2
+        k += 3
+    if k < depth:
+        one_row(a0[k * hop :], hop, b, first + k, depth - k, o0)
+        one_row(a1[k * hop :], hop, b, first + k, depth - k, o1)
+        one_row(a2[k * hop :], hop, b, first + k, depth - k, o2)
+        one_row(a3[k * hop :], hop, b, first + k, depth - k, o3)
+        one_row(a4[k * hop :], hop, b, first + k, depth - k, o4)
+        one_row(a5[k * hop :], hop, b, first + k, depth - k, o5)
+        one_row(a6[k * hop :], hop, b, first + k, depth - k, o6)
+        one_row(a7[k * hop :], hop, b, first + k, depth - k, o7)
+
+
+def _add_half_product(a: Any, b: Any, c: Any) -> None:
+    """c += a @ b of HALF."""
     i = 0
+    while i + 8 <= len(c):
+        eight_half_rows(
+            a[i],
+            a[i + 1],
+            a[i + 2],
+            a[i + 3],
+            a[i + 4],
+            a[i + 5],
+            a[i + 6],
+            a[i + 7],
+            1,
+            b,
+            0,
+            len(b),
+            c[i],
+            c[i + 1],
+            c[i + 2],
+            c[i + 3],
+            c[i + 4],
+            c[i + 5],
+            c[i + 6],
+            c[i + 7],
+        )
+        i += 8
     while i + 4 <= len(c):
         four_rows(a[i], a[i + 1], a[i + 2], a[i + 3], 1, b, 0, len(b), c[i], c[i + 1], c[i + 2], c[i + 3])
         i += 4
@@ -208,7 +288,7 @@ class MatMulHalfBlock(MultiVertex):
     def compute(self, worker: int) -> None:
         if worker == 0:
             zero(self.c)
-            _add_product(self.a, self.b, self.c)
+            _add_half_product(self.a, self.b, self.c)
 
 
 class MatMulAddBlock(MultiVertex):
@@ -232,7 +312,7 @@ class MatMulAddHalfBlock(MultiVertex):
 
     def compute(self, worker: int) -> None:
         if worker == 0:
-            _add_product(self.a, self.b, self.c)
+            _add_half_product(self.a, self.b, self.c)
 
 
 _WORKERS = MultiVertex.NUM_WORKERS

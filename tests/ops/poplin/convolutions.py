@@ -69,12 +69,16 @@ def transforms(draw, sizes, least):
 def parameters(draw, ranks=(0, 1, 2, 3), dtypes=(FLOAT, HALF)):
     """Convolutions of every kind, small."""
     rank = draw(st.sampled_from(ranks))
-    field = draw(st.lists(st.integers(0, 9 if rank < 3 else 4), min_size=rank, max_size=rank))
+    field = draw(st.lists(st.sampled_from([*range(10), 5, 7] if rank < 3 else [1, 2, 3, 4, 0]), min_size=rank, max_size=rank))
     kernel = draw(st.lists(st.integers(0, 4 if rank < 3 else 2), min_size=rank, max_size=rank))
     depthwise = draw(st.sampled_from([False, False, False, True]))
-    groups = draw(st.integers(0, 19) if depthwise else st.sampled_from([1, 1, 1, 2, 3, 0]))
-    channels = st.just(1) if depthwise else st.sampled_from([1, 1, 2, 3, 5, 8, 17, 33, 0])
-    given = (draw(st.sampled_from(dtypes)), draw(st.sampled_from([1, 1, 2, 3, 0])), field, kernel, draw(channels), draw(channels), groups)
+    groups = draw(st.integers(1, 19) if depthwise else st.sampled_from([1, 1, 1, 2, 3]))
+    channels = st.just(1) if depthwise else st.sampled_from([1, 2, 3, 5, 8, 17, 33])
+    sizes = [draw(st.sampled_from([1, 2, 3])), draw(channels), draw(channels), groups]
+    none = draw(st.integers(0, 39))
+    if none < len(sizes):
+        sizes[none] = 0
+    given = (draw(st.sampled_from(dtypes)), sizes[0], field, kernel, *sizes[1:])
     of_kernel = draw(transforms(kernel, [1] * rank))
     kernels = [ConvParams(*given[:2], kernel, kernel, *given[4:], of_kernel, of_kernel).transformed_kernel_size(d) for d in range(rank)]
     of_input = draw(transforms(field, kernels))
