@@ -1,7 +1,5 @@
 """Tile mapping: does the last assignment win, whatever came before, and are mistakes named."""
 
-import time
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,6 +8,7 @@ from hypothesis import strategies as st
 from popcore import errors
 from popcore.graph import TileMapping, concat
 from popcore.types import FLOAT
+from tests.counting import python_calls
 from tests.graph.strategies import small_graph, views
 
 RUN = st.tuples(st.integers(0, 40), st.integers(0, 20), st.integers(0, 7))
@@ -118,22 +117,21 @@ def test_a_tensor_of_another_graph_is_refused():
         small_graph().set_tile_mapping(small_graph().add_variable(FLOAT, (4,)), 0)
 
 
-def test_mapping_a_large_machine_row_by_row_is_quick():
+def test_mapping_a_large_machine_row_by_row_is_little_work():
     graph = small_graph(94_208)
     t = graph.add_variable(FLOAT, (94_208, 4))
-    begin = time.process_time()
-    for r in range(94_208):
-        graph.set_tile_mapping(t[r], r)
-    starts, _, _ = t.variable.mapping.intervals()
-    assert time.process_time() - begin < 1.0  # 0.09 s on an idle machine
-    assert starts.size == 94_208
+
+    def build():
+        for r in range(2_000):
+            graph.set_tile_mapping(t[r], r)
+        t.variable.mapping.intervals()
+
+    assert python_calls(build) / 2_000 < 10
 
 
-def test_many_overlapping_assignments_are_put_in_order_quickly():
+def test_many_overlapping_assignments_are_put_in_order_at_once():
     mapping = TileMapping()
     rng = np.random.default_rng(0)
     start, length = rng.integers(0, 1_000_000, 200_000), rng.integers(1, 5000, 200_000)
-    begin = time.process_time()
-    mapping.assign(start, length, rng.integers(0, 1472, 200_000))
-    mapping.intervals()
-    assert time.process_time() - begin < 2.0  # 0.2 s on an idle machine
+    tiles = rng.integers(0, 1472, 200_000)
+    assert python_calls(lambda: (mapping.assign(start, length, tiles), mapping.intervals())) < 1_000
