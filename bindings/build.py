@@ -33,14 +33,16 @@ class Builder:
     Args:
         files: Compiled apart and linked together.
         flags: The user's, after popcore's own.
+        rules: Definitions that say which arithmetic is wanted.
 
     Raises: CodeletError: no compiler; a file that the preprocessor refuses.
     """
 
-    def __init__(self, files: Sequence[Path], flags: Sequence[str], folder: Path) -> None:
-        self.files, self.flags, self.folder = list(files), list(flags), folder
+    def __init__(self, files: Sequence[Path], flags: Sequence[str], folder: Path, rules: Sequence[str]) -> None:
+        self.files, self.flags, self.folder, self.rules = list(files), list(flags), folder, list(rules)
         self.compiler = toolchain.find_compiler()
         self.extra: list[str] = []  # of second tries
+        self._refused = ""  # what the compiler said of halves that are a class, where the source takes none
         self.parsed = self._parse_all()
 
     @property
@@ -60,6 +62,10 @@ class Builder:
         """A digest of what the user wrote, equal on every machine."""
         return cache.digest(*(p.text.user_text() for p in self.parsed), *self.flags)
 
+    def has_halves(self) -> bool:
+        """Whether the user's text has the word half, in any of its types."""
+        return any(b"half" in p.text.user_text() or b"Half" in p.text.user_text() for p in self.parsed)
+
     def _command(self) -> list[str]:
         return [self.compiler, *toolchain.LANGUAGE, *toolchain.flags_of(self.compiler), *toolchain.CODE]
 
@@ -69,7 +75,7 @@ class Builder:
 
     def _parse(self, file: Path) -> Parsed:
         includes = ("-isystem", str(toolchain.HEADERS), "-include", "popcore/driver.hpp")
-        command = [*self._command(), *toolchain.DEFINES, *self.extra, *includes, *self.flags, "-E", "-x", "c++", str(file)]
+        command = [*self._command(), *toolchain.DEFINES, *self.rules, *self.extra, *includes, *self.flags, "-E", "-x", "c++", str(file)]
         done = toolchain.run(command, file.name, self.folder)
         if done.returncode:
             raise diagnose.compile_error(done.stderr, file.name)
@@ -103,9 +109,12 @@ class Builder:
                     first += count
                 failed = next((said for each in started if (said := each.result())), "")
             if not failed:
+                if self._refused:
+                    reason = diagnose.compile_error(self._refused, what).message.splitlines()[0]
+                    warnings.warn(f"{what} does not take a half that is a class, so its halves overflow to infinity: {reason}", UserWarning, stacklevel=2)
                 return [str(_object(place, number)) for number in range(len(self.parsed))]
             if not self._try_again(failed, what):
-                raise diagnose.compile_error(failed, what)
+                raise diagnose.compile_error(self._refused or failed, what)
 
     def _compile(self, parsed: Parsed, number: int, first: int, described: Sequence[int], driven: set[int], place: Path, what: str) -> str:
         """Compile one file to an object. Returns what the compiler said if it refused, else ""."""
@@ -133,6 +142,10 @@ class Builder:
             self.extra.append(PERMISSIVE)
             reason = diagnose.compile_error(said, what).message.splitlines()[0]
             warnings.warn(f"{what} is not valid C++ and was compiled with -fpermissive: {reason}", UserWarning, stacklevel=2)
+            return True
+        if any(rule.startswith(toolchain.HALF_RULE) for rule in self.rules) and self.has_halves():
+            self._refused, self.rules = said, [rule for rule in self.rules if not rule.startswith(toolchain.HALF_RULE)]
+            self.parsed = self._parse_all()
             return True
         return False
 

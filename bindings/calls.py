@@ -10,15 +10,18 @@ import numpy as np
 
 from popcore.bindings.codelet_abi import ffi
 from popcore.bindings.library import number
-from popcore.bindings.unit import NativeField, NativeType
+from popcore.bindings.unit import DEVICE_RULES, NativeField, NativeType
 from popcore.types import Array
 
 NATIVE_SITE = 2**64 - 2
 """Site of faults and prints of compiled codelets, which say by themselves what they are."""
 
+TRAP_SITES = (2**64 - 3, 2**64 - 4, 2**64 - 5)
+"""Sites of floating-point results that stop the program: an invalid operation, a division by zero, an overflow."""
+
 AUX_WORDS = number("AUX_WORDS")
-_COUNT, _VALUES, _WORKER, _BUFFER, _CAPACITY, _USED, _PHASE = (
-    number(f"AUX_{word}") for word in ("COUNT", "VALUES", "WORKER", "PRINT_BUFFER", "PRINT_CAPACITY", "PRINT_USED", "PHASE")
+_SITE, _COUNT, _VALUES, _WORKER, _BUFFER, _CAPACITY, _USED, _PHASE, _STREAMS = (
+    number(f"AUX_{word}") for word in ("SITE", "COUNT", "VALUES", "WORKER", "PRINT_BUFFER", "PRINT_CAPACITY", "PRINT_USED", "PHASE", "STREAMS")
 )
 _RECORD_WORKER, _RECORD_VALUES = 3, 6
 _PRINT_WORDS = 1 << 14
@@ -35,13 +38,28 @@ class NativeFault:
     file: str  # "" where the codelet's own place has to do
     line: int
     worker: int = 0
+    site: int = NATIVE_SITE  # another one: a floating-point result that stops the program
 
 
-def fault_of(values: Sequence[int], worker: int = 0) -> NativeFault:
+@dataclass(frozen=True)
+class Call:
+    """Which call of a vertex it is: what random bits depend on, and the rules of arithmetic that it is compiled by."""
+
+    tile: int
+    vertex: int = 0  # among those of its codelet in the compute set
+    phase: int = 0  # compute sets run since loading
+    replica: int = 0
+    seed: int = 1
+    rules: tuple[str, ...] = DEVICE_RULES
+
+
+def fault_of(values: Sequence[int], worker: int = 0, site: int = NATIVE_SITE) -> NativeFault:
     """A fault by the values that its driver left: kind, text, file, line; addresses stay good until the thread's next fault.
 
-    Drivers written by hand leave values of their own.
+    Drivers written by hand leave values of their own, and a site.
     """
+    if site in TRAP_SITES:
+        return NativeFault("FloatingPointError", "", "", 0, worker, site)
     if len(values) != 4 or not 0 <= int(values[0]) < len(_KINDS):
         shown = ", ".join(map(str, values))
         return NativeFault("RuntimeError", f"the driver gave up{': ' if shown else ''}{shown}", "", 0, worker)
@@ -73,14 +91,18 @@ class Caller:
 
     def __init__(self, native: NativeType) -> None:
         self.native = native
-        address, _ = native.driver()
-        self._driver = ffi.cast("popcore_driver", address)
+        self._drivers: dict[tuple[str, ...], Any] = {}
+
+    def _driver(self, rules: tuple[str, ...]) -> Any:
+        if rules not in self._drivers:
+            self._drivers[rules] = ffi.cast("popcore_driver", self.native.driver(rules))
+        return self._drivers[rules]
 
     def forget(self) -> None:
         """Start over with variables outside of vertices."""
         self.native.unit.forget(0)
 
-    def run(self, arrays: Sequence[Any], tile: int, phase: int = 0) -> tuple[NativeFault | None, list[tuple[int, str]]]:
+    def run(self, arrays: Sequence[Any], call: Call) -> tuple[NativeFault | None, list[tuple[int, str]]]:
         """Run one vertex.
 
         Args:
@@ -114,20 +136,25 @@ class Caller:
         memory = _aligned(used)
         for array, at in places:
             memory[at : at + array.nbytes] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-        fault, prints = self._call(memory, np.array(row + tail, np.int32), tile, phase)
+        fault, prints = self._call(memory, np.array(row + tail, np.int32), call)
         for array, at in places:
             array[...] = memory[at : at + array.nbytes].view(array.dtype).reshape(array.shape)
         return fault, prints
 
-    def _call(self, memory: Array, rows: Array, tile: int, phase: int) -> tuple[NativeFault | None, list[tuple[int, str]]]:
+    def _call(self, memory: Array, rows: Array, call: Call) -> tuple[NativeFault | None, list[tuple[int, str]]]:
         aux, buffer = np.zeros(AUX_WORDS, np.uint64), np.zeros(_PRINT_WORDS, np.uint64)
-        aux[_BUFFER], aux[_CAPACITY], aux[_PHASE] = buffer.ctypes.data, _PRINT_WORDS, phase
+        aux[_BUFFER], aux[_CAPACITY], aux[_PHASE] = buffer.ctypes.data, _PRINT_WORDS, call.phase
         # Variables outside of vertices are kept per memory and tile; all calls use memory 0, so the base makes up for it.
-        base, tiles = np.zeros(tile + 1, np.int64), np.array([tile], np.int32)
-        base[tile] = memory.ctypes.data
+        base, tiles = np.zeros(call.tile + 1, np.int64), np.array([call.tile], np.int32)
+        base[call.tile] = memory.ctypes.data
+        first, vertex = np.zeros(1, np.int64), np.array([call.vertex], np.int64)
+        streams = np.array([call.seed, -call.replica, 1, first.ctypes.data, vertex.ctypes.data], np.int64)
+        aux[_STREAMS] = streams.ctypes.data
         words = [ffi.from_buffer(f"{kind}[]", array) for kind, array in (("int64_t", base), ("int32_t", tiles), ("int32_t", rows), ("uint64_t", aux))]
-        done = self._driver(ffi.NULL, words[0], words[1], 0, 1, words[2], 1, words[3])
-        fault = fault_of(aux[_VALUES : _VALUES + min(int(aux[_COUNT]), 8)].tolist(), int(aux[_WORKER])) if done else None
+        done = self._driver(call.rules)(ffi.NULL, words[0], words[1], 0, 1, words[2], 1, words[3])
+        fault = None
+        if done:
+            fault = fault_of(aux[_VALUES : _VALUES + min(int(aux[_COUNT]), 8)].tolist(), int(aux[_WORKER]), int(aux[_SITE]))
         prints: list[tuple[int, str]] = []
         at = 0
         while at < int(aux[_USED]):

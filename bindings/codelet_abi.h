@@ -29,6 +29,8 @@ extern "C" {
 #define POPCORE_AUX_PHASE 16
 #define POPCORE_AUX_POSITION 17
 #define POPCORE_AUX_TILE 18
+#define POPCORE_AUX_BATCH 22
+#define POPCORE_AUX_STREAMS 23
 #define POPCORE_AUX_WORDS 32
 
 /* Directions, shapes and flags of fields. */

@@ -22,6 +22,7 @@ _slots = threading.BoundedSemaphore(os.cpu_count() or 1)
 _CANDIDATES = {"c++": ("g++", "clang++"), "c": ("gcc", "clang")}
 _CHOICE = {"c++": "CXX", "c": "CC"}
 
+HALF_RULE = "-DPOPCORE_HALF"  # what definitions of the arithmetic of halves begin with
 DEFINES = ("-D__POPC__=1",)
 LANGUAGE = ("-std=gnu++17", "-fno-access-control", "-w", "-fdiagnostics-color=never", "-fmax-errors=20")
 # Results must not depend on the machine: no contraction to fused multiply-add, nothing that reassociates.

@@ -23,6 +23,9 @@ from popcore.types import LONG, UNSIGNED_LONG, ElementType, as_element_type
 if TYPE_CHECKING:
     from popcore.bindings.build import Builder
 
+DEVICE_RULES = (f"{toolchain.HALF_RULE}_SATURATES",)
+"""What the compiler is told of the arithmetic of a machine as it begins: see ``include/popcore/saturating_half.hpp`` for all of them."""
+
 
 @dataclass(frozen=True)
 class NativeField:
@@ -49,9 +52,13 @@ class NativeType:
     fingerprint: str  # of its source and flags; equal on every machine
     unit: Unit = field(compare=False, repr=False)
 
-    def driver(self) -> tuple[int, bool]:
-        """Address of its driver, and whether it may print; compiled if need be."""
-        return self.unit.driver(self.name)
+    def driver(self, rules: Sequence[str] = DEVICE_RULES) -> int:
+        """Address of its driver, compiled by some rules of arithmetic if need be."""
+        return self.unit.variant(rules).driver(self.name)
+
+    def may_print(self) -> bool:
+        """Whether it may print, as far as is known before it is compiled."""
+        return self.unit.may_print(self.name)
 
 
 class _Record(msgspec.Struct):
@@ -63,13 +70,15 @@ class _Record(msgspec.Struct):
     types: dict[str, TypeRecord]  # number of the candidate, as text -> its description
     drivers: dict[str, str]  # name of the type -> library that has its driver
     variables: list[str]  # that codelets keep outside of their vertices
+    halves: bool = True  # the user's text has the word half
 
 
 class Unit:
-    """See ``open_unit``."""
+    """See ``open_unit``. ``rules``: definitions that say which arithmetic it is compiled for."""
 
-    def __init__(self, files: Sequence[Path], flags: Sequence[str]) -> None:
-        self.files, self.flags = list(files), list(flags)
+    def __init__(self, files: Sequence[Path], flags: Sequence[str], rules: Sequence[str] = DEVICE_RULES) -> None:
+        self.files, self.flags, self.rules = list(files), list(flags), tuple(rules)
+        self._variants: dict[tuple[str, ...], Unit] = {self.rules: self}
         self._folder = cache.work_folder()
         self._lock = threading.RLock()
         self._made_by_hand = all(f.suffix == ".so" for f in files) or all(f.suffix == ".c" for f in files)
@@ -78,12 +87,25 @@ class Unit:
         parts = (
             ["", "library"] if files[0].suffix == ".so" else [toolchain.environment(toolchain.find_compiler("c" if self._made_by_hand else "c++")), "source"]
         )
-        parts += [*map(str, self.files), "\0", *self.flags]
+        parts += [*map(str, self.files), "\0", *self.flags, "\0", *self.rules]
         self._path = self._folder / (cache.digest(*parts) + ".json")
         self._record = self._remembered() or self._read_sources()
 
     def __repr__(self) -> str:
         return f"Unit({', '.join(f.name for f in self.files)})"
+
+    def variant(self, rules: Sequence[str]) -> Unit:
+        """The same codelets, compiled by other rules of arithmetic; those of C files and libraries are what they are."""
+        if self._made_by_hand:
+            return self
+        if not self._record.halves:  # what a half does is nothing to it
+            rules = [rule for rule in rules if not rule.startswith(toolchain.HALF_RULE)]
+            rules = [*DEVICE_RULES, *rules]
+        key = tuple(rules)
+        with self._lock:
+            if key not in self._variants:
+                self._variants[key] = Unit(self.files, self.flags, key)
+            return self._variants[key]
 
     def names(self) -> list[str]:
         """The types that the files have, as they are called."""
@@ -149,7 +171,7 @@ class Unit:
         if self._builder is None:
             from popcore.bindings.build import Builder  # a warm start builds nothing
 
-            self._builder = Builder(self.files, self.flags, self._folder)
+            self._builder = Builder(self.files, self.flags, self._folder, self.rules)
         return self._builder
 
     def _load(self, name: str) -> Library:
@@ -183,16 +205,22 @@ class Unit:
         fingerprint = cache.digest(self._record.user_digest, record.name)
         return NativeType(record.name, tuple(fields), record.workers, candidate.file, candidate.line, fingerprint, self)
 
-    def driver(self, name: str) -> tuple[int, bool]:
-        """Address of the driver of the type called ``name``, and whether it may print."""
+    def driver(self, name: str) -> int:
+        """Address of the driver of the type called ``name``."""
         self.ensure([name])
-        loaded = library.load(self._folder, self._record.drivers[name])
-        return loaded.drivers[name], loaded.prints
+        return library.load(self._folder, self._record.drivers[name]).drivers[name]
+
+    def may_print(self, name: str) -> bool:
+        """Whether the type called ``name`` may print, as far as is known before it is compiled."""
+        known = self._record.drivers.get(name)
+        return known is None or not cache.is_whole(self._folder, known) or library.load(self._folder, known).prints
 
     def ensure(self, wanted: Iterable[str]) -> None:
         """Have drivers of all the types ``wanted``; those that share variables outside of vertices in one library."""
         with self._lock:
             asked = list(dict.fromkeys(wanted))
+            for name in asked:
+                self.find(name)  # of a variant nothing is described yet
             have = {n: lib for n, lib in self._record.drivers.items() if cache.is_whole(self._folder, lib)}
             self._record.drivers = have
             missing = [n for n in asked if n not in have]
@@ -239,7 +267,7 @@ class Unit:
         candidates = builder.candidates()
         if not candidates:
             raise CodeletError(f"{builder.what} has no vertex class", "class Name : public poplar::Vertex { ... }; templates need template class Name<float>;")
-        return _Record(dependencies, builder.user_digest(), candidates, {}, {}, [])
+        return _Record(dependencies, builder.user_digest(), candidates, {}, {}, [], builder.has_halves())
 
     def _read_by_hand(self) -> _Record:
         """A library that defines the tables itself, or C files that make one."""
@@ -305,11 +333,12 @@ def _kept_text(text: str) -> Path:
     return path
 
 
-def compile_all(types: Iterable[NativeType]) -> None:
-    """Compile what ``types`` still need, files side by side."""
+def compile_all(types: Iterable[NativeType], rules: Sequence[str] = DEVICE_RULES) -> None:
+    """Compile what ``types`` still need for some rules of arithmetic, files side by side."""
     by_unit: dict[int, tuple[Unit, list[str]]] = {}
     for each in types:
-        by_unit.setdefault(id(each.unit), (each.unit, []))[1].append(each.name)
+        unit = each.unit.variant(rules)
+        by_unit.setdefault(id(unit), (unit, []))[1].append(each.name)
     if len(by_unit) == 1:
         for unit, wanted in by_unit.values():
             unit.ensure(wanted)

@@ -24,12 +24,16 @@ AUX_PRINT_BUFFER = 12  # caller: address of the print buffer; 0 drops records
 AUX_PRINT_CAPACITY = 13  # caller: words it has
 AUX_PRINT_USED = 14  # both: words used
 AUX_PRINT_LOST = 15  # both: records that did not fit, or were dropped
-AUX_PHASE = 16  # caller: sequence number of the phase, for random numbers of compiled codelets
+AUX_PHASE = 16  # caller: how many compute sets have been run since loading, this one included
 AUX_POSITION = 17  # driver: k * nrows + r, for prints
 AUX_TILE = 18  # driver: tile, for prints
 AUX_SHADOW = 19  # caller: bytes from tile memory to its shadow, for codelets compiled with the full check; see ``guard``
 AUX_ARENA = 20  # caller, with it: address of all that has a shadow,
 AUX_ARENA_BYTES = 21  # and its size
+AUX_BATCH = 22  # caller: number of the batch
+AUX_STREAMS = 23  # caller: address of STREAM_WORDS words, for drivers that round stochastically
+AUX_KEY = 24  # driver: of the random bits of this call of compute
+AUX_COUNTER = 26  # driver: its roundings so far
 
 MAX_VALUES = 8
 
@@ -43,5 +47,9 @@ what another worker wrote; wrote a part of a word of which another worker wrote 
 
 RECORD_WORDS, RECORD_POSITION, RECORD_TILE, RECORD_WORKER, RECORD_SITE, RECORD_TAGS, RECORD_VALUES = range(7)
 """A record of the print buffer: its words, k * nrows + r, tile, worker, site, tags, then the values."""
+
+STREAM_SEED, STREAM_MEMORY, STREAM_STRIDE, STREAM_FIRSTS, STREAM_VERTICES, STREAM_WORDS = range(6)
+"""What keys are made from: the seed; address and stride of the replicas' memories; by batch, what is to be added to k * nrows + r to get
+an index of the next one; by that index, the number of a vertex among those of its codelet in the compute set. The last two are addresses."""
 
 ROW_WORDS = {"scalar": 1, "vector": 2, "matrix": 3, "list": 2}

@@ -1,21 +1,29 @@
 """Arithmetic of codelets as LLVM code. ``popcore.dialect.arithmetic`` says what each operation means."""
 
+import llvmlite.ir as ir
 from numba.core import types
 
 from popcore.kernels import faults
+from popcore.kernels.exact import flushed, hidden
+from popcore.kernels.half import narrow_result, operand
 from popcore.kernels.operation import F32, I64, Refused, operation, state
+from popcore.kernels.traps import check, check_order
 from popcore.kernels.values import BOOL, FLOAT, HALF, INT, LLVM, STORED, UNSIGNED, common, convert, copysign, is_float, name_of, saturate, scalar, to_stored
 
 
-def _operands(builder, sig, args, kind):
-    """Both operands as ``kind``; halves as float32, since that is what they are computed in."""
+def _operands(builder, sig, args, kind, arithmetic=True):
+    """Both operands as ``kind``; halves as float32, since that is what they are computed in.
+
+    arithmetic   a half that is infinite is NaN
+    """
+    halves = common(*sig.args) == HALF and arithmetic
     kind = FLOAT if kind == HALF else kind
     stages = (common(*sig.args), kind)
     made = []
     for value, ty in zip(args, sig.args, strict=True):
         for stage in stages:
             value, ty = convert(builder, value, ty, stage), stage
-        made.append(value)
+        made.append(operand(builder, value) if halves else value)
     return made
 
 
@@ -28,10 +36,15 @@ def _simple(name, float_op, integer_op):
     @operation(name, common)
     def emit(context, builder, sig, args):
         kind = sig.return_type
-        left, right = _operands(builder, sig, args, kind)
-        if is_float(kind):
-            return rounded(builder, getattr(builder, float_op)(left, right, flags=state.flags), kind)
-        return getattr(builder, integer_op)(left, right)
+        # Of finite halves the float32 result is finite, so that what is infinite becomes NaN when it is rounded.
+        left, right = _operands(builder, sig, args, kind, arithmetic=bool(state.arithmetic.traps))
+        if not is_float(kind):
+            return getattr(builder, integer_op)(left, right)
+        if name == "sub" and isinstance(right, ir.Constant) and right.constant == 0:
+            right = hidden(builder, 0.0)
+        result = getattr(builder, float_op)(left, right, flags=state.flags)
+        check(builder, result, (left, right), additive=name != "mul")
+        return rounded(builder, result, kind)
 
 
 _simple("add", "fadd", "add")
@@ -45,7 +58,9 @@ def _truediv(context, builder, sig, args):
     left, right = _operands(builder, sig, args, common(*sig.args))
     if not is_float(common(*sig.args)):
         left, right = (convert(builder, v, common(*sig.args), FLOAT) for v in (left, right))
-    return rounded(builder, builder.fdiv(left, right, flags=state.flags), kind)
+    result = builder.fdiv(left, right, flags=state.flags)
+    check(builder, result, (left, right), pole=builder.fcmp_ordered("==", right, F32(0.0)))
+    return rounded(builder, result, kind)
 
 
 def _powers(name, count):
@@ -57,7 +72,11 @@ def _powers(name, count):
         for _ in range(count - 1):
             if is_float(kind):
                 wide = [convert(builder, v, kind, FLOAT) for v in (result, value)]
-                result = rounded(builder, builder.fmul(*wide, flags=state.flags), kind)
+                if kind == HALF and state.arithmetic.traps:
+                    wide = [operand(builder, v) for v in wide]
+                product = builder.fmul(*wide, flags=state.flags)
+                check(builder, product, wide)
+                result = rounded(builder, product, kind)
             else:
                 result = builder.mul(result, value)
         return result
@@ -111,7 +130,10 @@ def _division(name, which, float_emit):
         kind = sig.return_type
         left, right = _operands(builder, types_of(sig), args[2:], kind)
         if is_float(kind):
-            return rounded(builder, float_emit(builder, left, right), kind)
+            left, right = flushed(builder, left), flushed(builder, right)  # fmod of the C library looks at their bits
+            result = flushed(builder, float_emit(builder, left, right))
+            check(builder, result, (left, right), pole=builder.fcmp_ordered("==", right, F32(0.0)))
+            return rounded(builder, result, kind)
         faults.fail_if(builder, builder.icmp_unsigned("==", right, I64(0)), args[0], args[1], [], [])
         return _integer_division(builder, left, right, kind == INT)[which]
 
@@ -132,7 +154,9 @@ def _pow(context, builder, sig, args):
     if is_float(kind):
         from popcore.kernels.mathlib import apply_formula
 
-        return rounded(builder, apply_formula(builder, "fpow", left, right), kind)
+        result = apply_formula(builder, "fpow", left, right)
+        check(builder, result, (left, right), pole=builder.fcmp_ordered("==", left, F32(0.0)))
+        return narrow_result(builder, result) if kind == HALF else result
     if kind == INT:
         faults.fail_if(builder, builder.icmp_signed("<", right, I64(0)), args[0], args[1], [right], [INT])
     return _integer_power(builder, left, right)
@@ -222,7 +246,9 @@ def _comparison(name, symbol):
     @operation(name, lambda a, b: common(a, b) and BOOL)
     def emit(context, builder, sig, args):
         kind = common(*sig.args)
-        left, right = _operands(builder, sig, args, kind)
+        left, right = _operands(builder, sig, args, kind, arithmetic=False)
+        if is_float(kind) and symbol not in ("==", "!="):
+            check_order(builder, left, right)
         return compare(builder, symbol, left, right, kind)
 
 
@@ -246,6 +272,11 @@ def _extreme(name, symbol):
 
 _extreme("min", "<")
 _extreme("max", ">")
+
+
+@operation("kept", types.unliteral)  # a row too
+def _kept(context, builder, sig, args):
+    return flushed(builder, args[0]) if sig.return_type == FLOAT else args[0]
 
 
 @operation("abs", lambda a: common(a))

@@ -14,9 +14,11 @@ from numba.core import cgutils, compiler, errors, types
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.typing.templates import AbstractTemplate, signature
 
-from popcore.kernels import abi, faults, guard
+from popcore.kernels import abi, guard, stochastic
+from popcore.kernels.behaviour import DEFAULT, Arithmetic
 from popcore.kernels.faults import Fault, context_type
 from popcore.kernels.frontend import MixedTypes, Pipeline, contexts, flags
+from popcore.kernels.memory import word
 from popcore.kernels.operation import I8, I32, I64, STUBS, state
 from popcore.kernels.selftype import ListType, MatrixType, PlaceType, SelfType, VectorType, load_word, made, opened
 from popcore.kernels.table import Table
@@ -27,8 +29,8 @@ _FASTMATH = ("reassoc", "nsz", "arcp", "contract", "afn")
 
 
 @global_compiler_lock
-def compile_driver(lowered, symbol: str, shadowed: bool = False) -> bytes:
-    """A native object file with the C function ``symbol``, a driver as ``abi`` describes it.
+def compile_driver(lowered, symbol: str, arithmetic: Arithmetic = DEFAULT, shadowed: bool = False) -> bytes:
+    """A native object file with the C function ``symbol``, a driver as ``abi`` describes it, that computes by ``arithmetic``.
 
     ``shadowed``: accesses are checked against the shadow of memory, see ``guard``; ``lowered`` must be with checks then.
 
@@ -38,6 +40,7 @@ def compile_driver(lowered, symbol: str, shadowed: bool = False) -> bytes:
     state.refusals, state.flags = [], _FASTMATH if lowered.codelet.cls.fastmath else ()
     state.shadowed, state.shared = shadowed, lowered.codelet.workers > 1
     state.formulas = lowered.formulas
+    state.arithmetic, state.fields = arithmetic, tuple(f.name for f in lowered.codelet.fields)
     typing_context, target_context = contexts()
     unit = _Unit(lowered, typing_context, target_context)
     try:
@@ -145,18 +148,20 @@ def _add_driver(unit, result, symbol):
     memory, bases, tiles, first, last, rows, count, block = function.args
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     stride = sum(abi.ROW_WORDS[f.shape] for f in unit.lowered.codelet.fields)
+    keys = stochastic.Keys(builder, unit.lowered.identity, memory, block) if state.arithmetic.stochastic else None
     with cgutils.for_range_slice(builder, first, last, I64(1), I64) as (k, _):
         tile = builder.load(builder.gep(tiles, [k]))
         base = builder.gep(memory, [builder.load(builder.gep(bases, [builder.sext(tile, I64)]))])
         with cgutils.for_range_slice(builder, I64(0), count, I64(1), I64) as (r, _):
             position = builder.add(builder.mul(k, count), r)
             if unit.lowered.prints:
-                builder.store(position, faults.word(builder, block, abi.AUX_POSITION))
-                builder.store(builder.sext(tile, I64), faults.word(builder, block, abi.AUX_TILE))
+                builder.store(position, word(builder, block, abi.AUX_POSITION))
+                builder.store(builder.sext(tile, I64), word(builder, block, abi.AUX_TILE))
             vertex = _vertex(unit, builder, base, rows, builder.mul(r, I64(stride)))
             if state.shadowed:
                 _begin(unit, builder, block, vertex)
-            _call_body(unit, builder, result, block, vertex, position)
+            key = keys.of_vertex(builder.sext(tile, I64), position) if keys else None
+            _call_body(unit, builder, result, block, vertex, position, keys, key)
     builder.ret(I64(0))
     unit.library.add_ir_module(module)
 
@@ -208,7 +213,7 @@ def _begin(unit, builder, block, vertex):
             clear(proxy.data, proxy.count if isinstance(view, VectorType) else I64(1))
 
 
-def _call_body(unit, builder, result, block, vertex, position):
+def _call_body(unit, builder, result, block, vertex, position, keys, key):
     """Call ``compute``, once or for workers 5 to 0; return from the driver if it raised."""
     workers = unit.lowered.codelet.workers
     callee = unit.target.declare_function(builder.module, result.fndesc)
@@ -220,12 +225,16 @@ def _call_body(unit, builder, result, block, vertex, position):
             builder.ret(builder.add(position, I64(1)))
 
     if workers == 1:
+        if keys:
+            keys.begin(key, I64(0))
         call([])
         return
     with cgutils.for_range_slice(builder, I64(0), I64(workers), I64(1), I64) as (i, _):
         worker = builder.sub(I64(workers - 1), i)
-        if unit.lowered.sites:
-            builder.store(worker, faults.word(builder, block, abi.AUX_WORKER))
+        if unit.lowered.sites or state.arithmetic.traps:
+            builder.store(worker, word(builder, block, abi.AUX_WORKER))
+        if keys:
+            keys.begin(key, worker)
         call([worker])
 
 

@@ -1,10 +1,10 @@
 """raise, assert and print in compiled codelets: what they write to the block of words that ``abi`` describes."""
 
-import llvmlite.ir as ir
 from numba.core import types
 from numba.core.datamodel import models, register_default
 
 from popcore.kernels import abi
+from popcore.kernels.memory import leave, word
 from popcore.kernels.operation import I32, I64, POINTER, operation
 from popcore.kernels.values import BOOL, FLOAT, HALF, INT, UNSIGNED, convert, scalar
 
@@ -32,12 +32,6 @@ class Fault(Exception):
     """Stands after every ``fail`` so that Numba sees that control ends there."""
 
 
-def word(builder, block, index):
-    """The address of a word of the block."""
-    base = builder.bitcast(block, I64.as_pointer())
-    return builder.gep(base, [index if isinstance(index, ir.Value) else I64(index)], inbounds=True)
-
-
 def bits(builder, value, ty):
     """A value as 64 bits."""
     if ty == FINDING:
@@ -53,12 +47,7 @@ def tags(kinds):
 
 def fail(builder, block, site, values, kinds):
     """Write the fault and leave the function; its callers leave in turn."""
-    builder.store(site, word(builder, block, abi.AUX_SITE))
-    builder.store(I64(len(values)), word(builder, block, abi.AUX_COUNT))
-    builder.store(I64(tags(kinds)), word(builder, block, abi.AUX_TAGS))
-    for i, (value, kind) in enumerate(zip(values, kinds, strict=True)):
-        builder.store(bits(builder, value, kind), word(builder, block, abi.AUX_VALUES + i))
-    builder.ret(I32(1))
+    leave(builder, block, site, [bits(builder, value, kind) for value, kind in zip(values, kinds, strict=True)], tags(kinds))
 
 
 def fail_if(builder, condition, block, site, values, kinds):

@@ -6,13 +6,15 @@ compiling a hundred codelets. The contexts here know numbers, ranges, tuples and
 
 from functools import lru_cache
 
+import numpy as np
 from numba.core import compiler, cpu, errors, ir, types, typing
 from numba.core.compiler_machinery import AnalysisPass, PassManager, register_pass
 from numba.core.typed_passes import IRLegalization, NativeLowering, NoPythonBackend, NopythonTypeInference, PreLowerStripPhis
 from numba.core.typing.templates import builtin_registry
 from numba.core.untyped_passes import FixupArgs, GenericRewrites, IRProcessing, ReconstructSSA, TranslateByteCode
 
-from popcore.kernels import access, arith, faults, mathlib, ranges  # noqa: F401  # they declare the operations
+from popcore.kernels import access, arith, exact, faults, mathlib, ranges  # noqa: F401  # they declare the operations
+from popcore.kernels.half import half
 from popcore.kernels.operation import lowering_registry, typing_registry
 from popcore.kernels.selftype import ViewType
 from popcore.kernels.values import name_of
@@ -41,6 +43,8 @@ class TileTyping(typing.BaseContext):
         # Numba asks libraries whether ``val`` is theirs before it looks it up, and imports them for that.
         if val is faults.Fault:
             return types.ExceptionClass(val)
+        if isinstance(val, np.float16):
+            return half
         known = self._lookup_global(val) if callable(val) else None
         return super().resolve_value_type(val) if known is None else known
 
@@ -61,6 +65,11 @@ class TileTarget(cpu.CPUContext):
 
     def post_lowering(self, mod, library):
         """Numba's links its run-time system here."""
+
+    def get_constant_generic(self, builder, ty, val):
+        if ty == types.float32 and builder is not None:
+            return exact.constant(builder, val)
+        return super().get_constant_generic(builder, ty, val)
 
     def load_additional_registries(self):
         from numba.cpython import builtins, numbers, rangeobj, tupleobj  # noqa: F401  # they fill Numba's registry

@@ -7,14 +7,18 @@ instructions and the interpreter gets the same bits.
 
 import numpy as np
 
-from popcore.kernels.arith import rounded
-from popcore.kernels.operation import F32, F64, I32, I64, operation, state
+from popcore.kernels.exact import flushed
+from popcore.kernels.half import narrow_result, operand
+from popcore.kernels.operation import F16, F32, F64, I1, I32, I64, operation, state
+from popcore.kernels.traps import check
 from popcore.kernels.values import BOOL, FLOAT, HALF, INT, UNSIGNED, common, convert, copysign, is_float, scalar
 
 FORMULAS = (
     "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh",
     "asinh", "acosh", "atanh", "erf", "erfc", "cbrt", "sigmoid", "gelu_erf", "atan2", "hypot", "fpow",
 )  # fmt: skip
+SIGNS = ("fabs", "copysign")
+POLES = ("log", "log2", "log10", "log1p", "atanh")  # infinite at a finite number
 _INTRINSICS = {"sqrt": "sqrt", "floor": "floor", "ceil": "ceil", "trunc": "trunc", "fabs": "fabs", "rint": "roundeven"}
 
 
@@ -156,7 +160,14 @@ def _declare(name, emit_float):
         stage = common(*sig.args)
         stage = stage if is_float(stage) else FLOAT
         wide = [convert(builder, convert(builder, v, t, stage), stage, FLOAT) for v, t in zip(args, sig.args, strict=True)]
-        return rounded(builder, emit_float(builder, *wide), sig.return_type)
+        half = sig.return_type == HALF
+        if name in SIGNS:  # no arithmetic: an infinity stays
+            return builder.fptrunc(emit_float(builder, *wide), F16) if half else emit_float(builder, *wide)
+        wide = [operand(builder, v) if half else flushed(builder, v) for v in wide]
+        result = emit_float(builder, *wide)
+        pole = builder.fcmp_ordered("==", wide[0], F32(0.0)) if name == "fpow" else I1(1) if name in POLES else None
+        check(builder, result, wide, pole)
+        return narrow_result(builder, result) if half else result
 
 
 def _exact(name):
@@ -172,7 +183,7 @@ for _name in _INTRINSICS:
         _declare(_name, _exact(_name))
 for _name in FORMULAS:
     _declare(_name, _formula(_name))
-_declare("fmod", lambda builder, left, right: builder.frem(left, right))
+_declare("fmod", lambda builder, left, right: flushed(builder, builder.frem(left, right)))
 _declare("copysign", copysign)
 
 
@@ -181,7 +192,9 @@ def _rint(context, builder, sig, args):
     kind = sig.return_type
     if kind in (INT, UNSIGNED):
         return convert(builder, args[0], sig.args[0], kind)
-    return rounded(builder, _intrinsic(builder, "rint", convert(builder, args[0], kind, FLOAT)), kind)
+    wide = convert(builder, args[0], kind, FLOAT)
+    result = _intrinsic(builder, "rint", operand(builder, wide) if kind == HALF else wide)
+    return narrow_result(builder, result) if kind == HALF else result
 
 
 def _asks(name, emit_bits):

@@ -12,7 +12,7 @@ from typing import Any
 
 import llvmlite.ir as ir
 from numba import njit, types
-from numba.core import compiler, cpu
+from numba.core import cgutils, compiler, cpu
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.compiler_machinery import PassManager
 from numba.core.typed_passes import IRLegalization, NativeLowering, NoPythonBackend, NopythonTypeInference, PreLowerStripPhis
@@ -331,3 +331,20 @@ def pause(context, builder, signature, arguments):
         function = builder.module.globals.get(name) or ir.Function(builder.module, ir.FunctionType(ir.VoidType(), []), name)
         builder.call(function, [])
     return context.get_dummy_value()
+
+
+@_operation(2)
+def set_float_control(context, builder, signature, arguments):
+    """Set the bits ``mask`` of this thread's MXCSR to those of ``value``; returns what it was. 0 on other processors, which have none."""
+    if not builder.module.triple.startswith(("x86_64", "i686")):
+        return ir.Constant(I64, 0)
+    value, mask = (builder.trunc(each, I32) for each in arguments)
+    place = cgutils.alloca_once(builder, I32)
+    pointer = I8.as_pointer()
+    kind = ir.FunctionType(ir.VoidType(), [pointer])
+    store, load = (builder.module.globals.get(n) or ir.Function(builder.module, kind, n) for n in ("llvm.x86.sse.stmxcsr", "llvm.x86.sse.ldmxcsr"))
+    builder.call(store, [builder.bitcast(place, pointer)])
+    before = builder.load(place)
+    builder.store(builder.or_(builder.and_(before, builder.not_(mask)), builder.and_(value, mask)), place)
+    builder.call(load, [builder.bitcast(place, pointer)])
+    return builder.zext(before, I64)

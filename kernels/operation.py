@@ -10,6 +10,8 @@ import llvmlite.ir as ir
 from numba.core import imputils, types
 from numba.core.typing.templates import AbstractTemplate, Registry, signature
 
+from popcore.kernels.behaviour import Arithmetic
+
 I1, I8, I32, I64 = (ir.IntType(n) for n in (1, 8, 32, 64))
 F64, F32, F16 = ir.DoubleType(), ir.FloatType(), ir.HalfType()
 POINTER = I8.as_pointer()
@@ -39,6 +41,8 @@ class _State:
         self.shared = False  # of a vertex that several workers run,
         self.access: Any = None  # and for which block and site the one under way is reported
         self.formulas: Mapping[str, Callable[..., Any]] = {}  # what functions of ``math`` compute
+        self.arithmetic = Arithmetic()
+        self.fields: tuple[str, ...] = ()  # their names
 
 
 state = _State()

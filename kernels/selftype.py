@@ -11,17 +11,9 @@ from numba.core.typeconv import Conversion
 from numba.core.typing.templates import AttributeTemplate
 
 from popcore.kernels import guard
+from popcore.kernels.memory import COUNTER, TABLES, Scope, tag
 from popcore.kernels.operation import I32, I64, POINTER, lowering_registry, state, typing_registry
 from popcore.kernels.values import BYTES, STORED, from_stored, to_stored
-
-TABLES = "tables"  # the scope of rows and constants, which no vertex writes
-
-
-class Scope:
-    """Which field an access belongs to, and which others there are."""
-
-    def __init__(self, name, others):
-        self.name, self.others = name, tuple(others)
 
 
 class ViewType(types.Type):
@@ -101,7 +93,7 @@ class SelfType(types.Type):
         self.views = {}
         names = [f[0] for f in fields]
         for field, code, shape, writable in fields:
-            scope = Scope(field, [n for n in names if n != field] + [TABLES])
+            scope = Scope(field, [n for n in names if n != field] + [TABLES, COUNTER])
             self.views[field] = KINDS[shape](code, writable, scope)
         super().__init__(f"popcore.self({name};{','.join(map(str, self.views.values()))})")
 
@@ -145,19 +137,6 @@ def made(context, builder, ty, **members):
 def element(builder, data, index, stored):
     """The address of element ``index`` of memory at ``data``."""
     return builder.gep(builder.bitcast(data, stored.as_pointer()), [index], inbounds=True)
-
-
-def _scopes(module, names):
-    domain = module.add_metadata(["popcore.fields"])
-    return module.add_metadata([module.add_metadata([f"popcore.{name}", domain]) for name in names])
-
-
-def tag(builder, instruction, scope):
-    """Say which field a load or store belongs to."""
-    if scope is not None:
-        instruction.set_metadata("alias.scope", _scopes(builder.module, [scope.name]))
-        instruction.set_metadata("noalias", _scopes(builder.module, scope.others))
-    return instruction
 
 
 def _guard(check, builder, view, address):

@@ -15,6 +15,7 @@ WAKE = 5  # a phase wants threads and some are parked: wake them and call again
 OVERFLOW = 6  # a call deeper than the stack
 UNKNOWN = 7  # no such instruction
 DIVERGED = 8  # replicas differ in what the instruction tests
+LINK = 9  # a phase has codelets without a driver for the machine's floating-point state: link them and call again
 
 # The context block: one for each image, filled before the first run.
 CODE = 0  # address of code
@@ -40,7 +41,7 @@ SYNC = 19  # address of the lines below
 THREADS = 20
 RESULT_PC = 21
 RESULT_VALUE = 22
-SEQUENCE = 23  # phases run so far, for prints
+SEQUENCE = 23  # compute sets run since loading
 CLOCK_FUNCTION = 24  # addresses of libc's clock_gettime, sched_yield and usleep; 0: not there
 YIELD_FUNCTION = 25
 SLEEP_FUNCTION = 26
@@ -50,7 +51,10 @@ POLL_NANOSECONDS = 29
 STARTED = 30  # clock when the run began
 REPLICAS = 31
 STRIDE = 32  # bytes from one replica's memory to the next
+FLOAT_CONTROL = 33  # bits of MXCSR while a thread stands for tiles
 CONTEXT_WORDS = 40
+
+FLOAT_MASK = 0x8040  # those bits: denormal results become zero, denormal operands are zero
 
 # A row of the machine's phases.
 PHASE_COPY_BEGIN = 0
@@ -60,12 +64,14 @@ PHASE_BATCH_END = 3
 PHASE_COST = 4  # of the poll budget
 PHASE_MODE = 5
 PHASE_RANGE = 6  # row of the job ranges, if MODE has JOBBED
+PHASE_COUNTED = 7  # 1: it has vertices
 PHASE_WORDS = 8
 JOBBED = 1  # run from the job lists, on all threads
 PRINTING = 2  # a codelet of the phase prints
 BARRIER = 4  # the phase's job lists have a barrier: two segments
 REPLICATED = 8  # there are several replicas,
 SHARED = 16  # and each thread does some of them from beginning to end; PHASE_RANGE is then a range of one list
+UNLINKED = 32  # a codelet has no driver for the machine's floating-point state
 
 # A row of the machine's batches.
 BATCH_DRIVER = 0

@@ -1,8 +1,10 @@
 """The types that values have in a codelet, and conversions between them."""
 
 import llvmlite.ir as ir
+import numpy as np
 from numba.core import types
 
+from popcore.kernels import exact
 from popcore.kernels.half import half, narrow, widen
 from popcore.kernels.operation import F16, F32, I1, I8, I64, Refused
 
@@ -10,6 +12,8 @@ FLOAT, HALF, INT, UNSIGNED, BOOL = types.float32, half, types.int64, types.uint6
 _RANK = {FLOAT: 4, HALF: 3, UNSIGNED: 2, INT: 1, BOOL: 0}
 LLVM = {FLOAT: F32, HALF: F16, INT: I64, UNSIGNED: I64, BOOL: I1}
 NAMES = {FLOAT: "FLOAT", HALF: "HALF", INT: "INT", UNSIGNED: "UNSIGNED_LONGLONG", BOOL: "BOOL"}
+
+_MASK = (1 << 64) - 1
 
 STORED: dict[str, ir.Type] = {
     "float": F32, "half": F16, "bool": I8,
@@ -59,6 +63,8 @@ def convert(builder, value, source, target):
     if target == FLOAT:
         if source == HALF:
             return widen(builder, value)
+        if isinstance(value, ir.Constant) and isinstance(value.constant, int) and source != BOOL:
+            return exact.constant(builder, (np.int64(value.constant) if source == INT else np.uint64(value.constant & _MASK)).astype(np.float32))
         return builder.sitofp(value, F32) if source == INT else builder.uitofp(value, F32)
     if is_float(source):
         return saturate(builder, value, source, 64, target == INT)

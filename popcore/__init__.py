@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from popcore.executable import Executable
     from popcore.graph import CloneMethod, Graph, PopcoreWarning, ReplicatedStreamMode, Tensor, concat
     from popcore.ops import poputil
+    from popcore.program import FloatingPointBehaviour, get_and_modify_floating_point_behaviour, set_floating_point_behaviour, set_stochastic_rounding
     from popcore.reference import ReferenceEngine
 
 __version__ = "0.1.0"
@@ -66,6 +67,7 @@ __all__ = [
     "ElementType",
     "Engine",
     "Executable",
+    "FloatingPointBehaviour",
     "Graph",
     "InOut",
     "Input",
@@ -83,9 +85,12 @@ __all__ = [
     "compile_graph",
     "concat",
     "errors",
+    "get_and_modify_floating_point_behaviour",
     "options",
     "poputil",
     "program",
+    "set_floating_point_behaviour",
+    "set_stochastic_rounding",
     "systems",
 ]
 
@@ -94,6 +99,7 @@ _HOMES = {
     "CloneMethod": "popcore.graph",
     "Engine": "popcore.engine.engine",
     "Executable": "popcore.executable",
+    "FloatingPointBehaviour": "popcore.program",
     "Graph": "popcore.graph",
     "PopcoreWarning": "popcore.graph",
     "ReferenceEngine": "popcore.reference",
@@ -101,7 +107,10 @@ _HOMES = {
     "Tensor": "popcore.graph",
     "compile_graph": "popcore.compiler",
     "concat": "popcore.graph",
+    "get_and_modify_floating_point_behaviour": "popcore.program",
     "options": "popcore.compiler",
+    "set_floating_point_behaviour": "popcore.program",
+    "set_stochastic_rounding": "popcore.program",
 }
 
 

@@ -23,6 +23,7 @@
         ├── StreamError            a stream that is not connected, or connected wrongly
         ├── HostTransferError      a host array that does not fit the tensor it is for
         ├── VertexError            a codelet raised: which vertex, tile and line
+        │   ├── FloatingPointVertexError   a result that the floating-point behaviour stops at
         │   └── WorkerRaceError    two workers of a vertex meet in one element or word
         ├── UninitialisedReadError a vertex, a branch or the host read what nothing wrote
         └── ProgramError           the program stopped itself (ErrorProgram, AbortOnCondition)
@@ -202,6 +203,15 @@ class VertexError(EngineError):
     """A codelet raised an exception. Names the codelet, vertex, tile, compute set, file and line."""
 
     hint = "run with POPCORE_INTERPRET=1 and a debugger to stop in the codelet"
+
+
+class FloatingPointVertexError(VertexError, FloatingPointError):
+    """A vertex computed what the floating-point behaviour stops at: an invalid result, a division by zero, an overflow.
+
+    ``exception`` is "inv", "div0" or "oflo"; ``values`` are the operands and the result, where they are known.
+    """
+
+    hint = "look at the values; set_floating_point_behaviour decides which of these stop a run"
 
 
 class WorkerRaceError(VertexError):

@@ -9,8 +9,9 @@ from popcore.bindings.cache import cache_folder
 from popcore.codelet import Codelet, NativeCodelet
 from popcore.dialect import Lowered, lower
 from popcore.kernels import objects
+from popcore.kernels.behaviour import DEFAULT, IEEE, NAN, SATURATE, Arithmetic, without_halves
 
-__all__ = ["cache_folder", "drivers", "falls_back", "fingerprint", "forget", "interpreted", "load_driver"]
+__all__ = ["cache_folder", "drivers", "falls_back", "fingerprint", "forget", "interpreted", "load_driver", "may_print", "rules_of"]
 
 
 def fingerprint(codelet: Codelet) -> str:
@@ -18,25 +19,36 @@ def fingerprint(codelet: Codelet) -> str:
     return codelet.native.fingerprint if isinstance(codelet, NativeCodelet) else lower(codelet).fingerprint
 
 
-def drivers(codelets: Iterable[Codelet], check: str = "off") -> list[tuple[int, bool]]:
-    """For each codelet the address of its driver, and whether it prints. Whatever is not in the cache is compiled.
+def drivers(codelets: Iterable[Codelet], arithmetic: Arithmetic = DEFAULT, check: str = "off") -> list[int]:
+    """For each codelet the address of a driver that computes by ``arithmetic``. Whatever is not in the cache is compiled.
 
     ``check``: of memory accesses: "off", "bounds" or "full".
 
     Raises: CodeletError for one that cannot be compiled.
     """
-    every = list(codelets)
+    every, rules = list(codelets), rules_of(arithmetic)
     compiled = [c.native for c in every if isinstance(c, NativeCodelet)]
     if compiled:
         from popcore.bindings.unit import compile_all  # most graphs have none
 
-        compile_all(compiled)
-    return [c.native.driver() if isinstance(c, NativeCodelet) else _python_driver(c, check) for c in every]
+        compile_all(compiled, rules)
+    return [c.native.driver(rules) if isinstance(c, NativeCodelet) else _python_driver(c, arithmetic, check) for c in every]
 
 
-def _python_driver(codelet: Codelet, check: str) -> tuple[int, bool]:
-    lowered = lower(codelet, check != "off")
-    return load_driver(lowered, check == "full"), lowered.prints
+def _python_driver(codelet: Codelet, arithmetic: Arithmetic, check: str) -> int:
+    return load_driver(lower(codelet, check != "off"), arithmetic, check == "full")
+
+
+def rules_of(arithmetic: Arithmetic) -> tuple[str, ...]:
+    """``arithmetic`` as definitions for a compiler of C++."""
+    of_halves = {SATURATE: ("SATURATES",), NAN: ("SATURATES", "NANOO"), IEEE: ("IEEE",) if arithmetic.stochastic else ()}[arithmetic.rule]
+    names = [f"HALF_{name}" for name in (*of_halves, *(("STOCHASTIC",) if arithmetic.stochastic else ()))]
+    return (*(f"-DPOPCORE_{name}" for name in names), *((f"-DPOPCORE_TRAPS={arithmetic.traps}",) if arithmetic.traps else ()))
+
+
+def may_print(codelet: Codelet) -> bool:
+    """Whether a codelet may print. One in C++ that is not compiled yet may."""
+    return codelet.native.may_print() if isinstance(codelet, NativeCodelet) else lower(codelet).prints
 
 
 def forget(codelets: Iterable[Codelet], memory: int) -> None:
@@ -55,20 +67,23 @@ def interpreted() -> bool:
     return falls_back() or os.environ.get("POPCORE_INTERPRET", "") not in ("", "0")
 
 
-def load_driver(lowered: Lowered, shadowed: bool = False) -> int:
-    """The address of a codelet's driver; see ``kernels.compile`` for its interface.
+def load_driver(lowered: Lowered, arithmetic: Arithmetic = DEFAULT, shadowed: bool = False) -> int:
+    """The address of a codelet's driver that computes by ``arithmetic``; see ``kernels.compile`` for its interface.
 
     Raises:
         CodeletError: only compiling shows that it cannot be compiled, as where a variable has two types.
     Costs: a compile of some 50 ms where the cache has none; no Numba where it has.
     """
+    if not lowered.narrows:
+        arithmetic = without_halves(arithmetic)
     kind = "shadowed_driver" if shadowed else "driver"
-    symbol = f"popcore_{kind}_{lowered.fingerprint[:32]}"
+    symbol = f"popcore_{kind}_{lowered.fingerprint[:32]}_{arithmetic.key}"
 
     def build() -> bytes:
         from popcore.kernels.compile import compile_driver
 
-        return bytes(compile_driver(lowered, symbol, shadowed))
+        return bytes(compile_driver(lowered, symbol, arithmetic, shadowed))
 
-    (address,) = objects.load(objects.Cache(cache_folder()), objects.key_of(kind, lowered.fingerprint), (symbol,), build)
+    key = objects.key_of(kind, lowered.fingerprint, arithmetic.key)
+    (address,) = objects.load(objects.Cache(cache_folder()), key, (symbol,), build)
     return address

@@ -5,7 +5,7 @@
 #include <poplar/QuarterFloat.hpp>
 
 #define POPCORE_VECTOR(ELEMENT, COUNT, NAME) typedef ELEMENT NAME __attribute__((vector_size(COUNT * sizeof(ELEMENT)), may_alias))
-#ifdef POPCORE_HALF_SATURATES
+#if defined(POPCORE_HALF_SATURATES) || defined(POPCORE_HALF_STOCHASTIC)
 typedef popcore::HalfVector<2> half2;
 typedef popcore::HalfVector<4> half4;
 typedef popcore::HalfVector<8> half8;

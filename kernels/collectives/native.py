@@ -14,6 +14,7 @@ import llvmlite.ir as ir
 import numpy as np
 from numba.core import cgutils, types
 
+from popcore.kernels.behaviour import IEEE, LARGEST, NAN, OVERFLOWS
 from popcore.kernels.collectives import BLOCK_BYTES
 from popcore.kernels.native import _operation, _pointer, copy_bytes, load64
 
@@ -29,12 +30,28 @@ def _like(kind, of):
     return ir.VectorType(kind, of.type.count) if isinstance(of.type, ir.VectorType) else kind
 
 
-def _rounded(builder, name, value, operation):
+def _rounded(builder, name, rule, value, operation):
     """A floating operation: a half is computed in float32 and rounded once."""
     if name != "float16":
         return operation(*value)
-    wide = [builder.fpext(v, _like(ir.FloatType(), v)) for v in value]
-    return builder.fptrunc(operation(*wide), _like(ir.HalfType(), value[0]))
+    wide = _like(ir.FloatType(), value[0])
+    return _narrowed(builder, rule, operation(*(builder.fpext(v, wide) for v in value)))
+
+
+def _narrowed(builder, rule, value):
+    """Floats as halves, as ``half.narrow`` has it, for vectors too: infinity gives NaN, too much is cut off."""
+    wide = value.type
+    if rule != IEEE:
+        value = builder.fsub(value, builder.fsub(value, value))
+        for sign, limit in ((">=", OVERFLOWS), ("<=", -OVERFLOWS)) if rule == NAN else ((">", LARGEST), ("<", -LARGEST)):
+            limits = _filled(wide, limit)
+            value = builder.select(builder.fcmp_ordered(sign, value, limits), _filled(wide, float("nan")) if rule == NAN else limits, value)
+    return builder.fptrunc(value, _like(ir.HalfType(), value))
+
+
+def _filled(kind, number):
+    """A constant, in every element of a vector."""
+    return kind([number] * kind.count) if isinstance(kind, ir.VectorType) else kind(number)
 
 
 def _pick(builder, name, operator, a, b):
@@ -44,25 +61,32 @@ def _pick(builder, name, operator, a, b):
         first = builder.or_(builder.fcmp_ordered(sign, a, b), builder.fcmp_unordered("uno", a, a))
     else:
         first = (builder.icmp_unsigned if name.startswith("u") else builder.icmp_signed)(sign, a, b)
-    return builder.select(first, a, b)
+    chosen = builder.select(first, a, b)
+    if name != "float32":
+        return chosen
+    # The processor's minimum flushes a denormal that it chooses, a choice does not: as LLVM may take either, always flush.
+    kind = chosen.type
+    symbol = f"llvm.arithmetic.fence.{f'v{kind.count}' if isinstance(kind, ir.VectorType) else ''}f32"
+    fence = builder.module.globals.get(symbol) or ir.Function(builder.module, ir.FunctionType(kind, [kind]), symbol)
+    return builder.fmul(chosen, builder.call(fence, [_filled(kind, 1.0)]))
 
 
-def _combined(builder, name, operator, a, b):
+def _combined(builder, name, rule, operator, a, b):
     floating = name.startswith("float")
     if operator in ("min", "max"):
         return _pick(builder, name, operator, a, b)
     if operator == "mul":
-        return _rounded(builder, name, (a, b), builder.fmul) if floating else builder.mul(a, b)
+        return _rounded(builder, name, rule, (a, b), builder.fmul) if floating else builder.mul(a, b)
     if operator in ("logical_and", "logical_or"):
         return builder.and_(a, b) if operator == "logical_and" else builder.or_(a, b)
-    return _rounded(builder, name, (a, b), builder.fadd) if floating else builder.add(a, b)
+    return _rounded(builder, name, rule, (a, b), builder.fadd) if floating else builder.add(a, b)
 
 
-def _brought(builder, name, operator, value):
+def _brought(builder, name, rule, operator, value):
     """What a replica brings into a combination."""
     if operator != "square_add":
         return value
-    return _combined(builder, name, "mul", value, value)
+    return _combined(builder, name, rule, "mul", value, value)
 
 
 def _each(sums, name, body, sources=1):
@@ -103,11 +127,11 @@ def _load(builder, kind, place, index, elements):
     return builder.load(_element(builder, kind, place, index, elements), align=np.dtype(kind).itemsize)
 
 
-def _divider(name):
+def _divider(name, rule):
     """An operation (target, p, elements) that divides each element by p."""
 
     def body(builder, value, number):
-        return _rounded(builder, name, (value, number), builder.fdiv)
+        return _rounded(builder, name, rule, (value, number), builder.fdiv)
 
     kind = _TYPES[name]
 
@@ -124,7 +148,7 @@ def _divider(name):
     return divide
 
 
-def _narrower():
+def _narrower(rule):
     """An operation (target, source, elements) that rounds floats to halves."""
 
     @_operation(3, types.void)
@@ -135,21 +159,27 @@ def _narrower():
             with cgutils.for_range(builder, rounds) as step:
                 index = builder.add(first, step.index)
                 value = _load(builder, "float32", source, index, elements)
-                builder.store(builder.fptrunc(value, _like(ir.HalfType(), value)), _element(builder, "float16", target, index, elements), align=2)
+                builder.store(_narrowed(builder, rule, value), _element(builder, "float16", target, index, elements), align=2)
         return context.get_dummy_value()
 
     return narrow
 
 
-def make_reducer(name: str, operator: str, sums: str) -> Any:
-    """A function of a context's address, for ``compile_object``. ``name``: a NumPy dtype's; ``operator``: as in ``reduce``; ``sums``: the type of the totals."""
+def make_reducer(name: str, operator: str, sums: str, rule: str) -> Any:
+    """A function of a context's address, for ``compile_object``.
+
+    name       a NumPy dtype's
+    operator   as in ``reduce``
+    sums       the type of the totals
+    rule       of halves that overflow, see ``behaviour``
+    """
     width, wide = np.dtype(name).itemsize, int(sums != name)
-    take = _each(sums, name, lambda builder, total, value: _brought(builder, sums, operator, value))
-    next_one = lambda builder, total, value: _combined(builder, sums, operator, total, _brought(builder, sums, operator, value))  # noqa: E731
+    take = _each(sums, name, lambda builder, total, value: _brought(builder, sums, rule, operator, value))
+    next_one = lambda builder, total, value: _combined(builder, sums, rule, operator, total, _brought(builder, sums, rule, operator, value))  # noqa: E731
     add, add_four = _each(sums, name, next_one), _each(sums, name, next_one, 4)
-    join = _each(sums, sums, lambda builder, total, value: _combined(builder, sums, operator, total, value))
-    divide = _divider(sums) if operator == "mean" else join
-    narrow = _narrower() if wide else join
+    join = _each(sums, sums, lambda builder, total, value: _combined(builder, sums, rule, operator, total, value))
+    divide = _divider(sums, rule) if operator == "mean" else join
+    narrow = _narrower(rule) if wide else join
     mean = 1 if operator == "mean" else 0
 
     def reduce(context):

@@ -20,6 +20,7 @@ from popcore.types import ElementType
 
 _NAMESPACE = {
     "math": math,
+    "float16": np.float16,
     "sigmoid": elementary.sigmoid,
     "gelu_erf": elementary.gelu_erf,
     **{name: getattr(functions, name) for name in ("round_half_away", "divide", "remainder", "popcount", "count_leading_zeros")},
@@ -188,7 +189,7 @@ class _Writer:
         elif isinstance(part.what, np.ndarray):
             name = f"c{len(self.constants)}"
             self.constants.append(f"{name.upper()} = {_literal(part)}")
-            self.converted.append(f"{name} = {part.dtype!r}({name.upper()})" if part.dtype.kind == "half" else f"{name} = {name.upper()}")
+            self.converted.append(f"{name} = {name.upper()}")
         elif isinstance(part.what, Handed):
             name = f"p{len(self.handed)}"
             self.handed.append(repr(part.dtype))
@@ -228,4 +229,5 @@ def _field(signature: Signature, k: int) -> str:
 
 def _literal(part: Typed) -> str:
     value = part.what.item()
-    return f'float("{value}")' if isinstance(value, float) and not math.isfinite(value) else repr(value)
+    text = f'float("{value}")' if isinstance(value, float) and not math.isfinite(value) else repr(value)
+    return f"float16({text})" if part.dtype.kind == "half" else text  # rounded already, whatever the machine does then

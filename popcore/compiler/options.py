@@ -10,7 +10,7 @@ import logging
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import msgspec
 
@@ -40,6 +40,8 @@ OPTIONS: tuple[Option, ...] = (
     Option("engine.progress", bool, True, "show a progress bar for compiles over two seconds on a terminal"),
     Option("exchange.prefetchDepth", int, 1, "how many transfers of a StreamCallback are fetched ahead"),
     Option("exchange.enablePrefetch", bool, True, "False: a StreamCallback's prefetch is never called"),
+    Option("target.floatingPoint", Literal["device", "ieee"], "device", "device: half saturates and denormals of float are zero, as on an IPU; ieee: infinity and denormals"),
+    Option("prng.seed", int, 1, "seed of the random bits of stochastic rounding"),
     Option("debug.instrument", bool, True, "cycles are always modelled here", effective=False),
     Option("debug.instrumentCompute", bool, True, "cycles are always modelled here", effective=False),
     Option("debug.instrumentControlFlow", bool, True, "cycles are always modelled here", effective=False),
@@ -58,7 +60,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("opt.enableSkipSyncs", bool, True, "the model keeps every sync", effective=False),
 )  # fmt: skip
 _BY_KEY = {option.key: option for option in OPTIONS}
-_INTEGERS = {"engine.threads": (0, 1024), "exchange.prefetchDepth": (0, 1 << 20)}
+_INTEGERS = {"engine.threads": (0, 1024), "exchange.prefetchDepth": (0, 1 << 20), "prng.seed": (0, (1 << 63) - 1)}
 
 
 def options() -> dict[str, str]:
@@ -96,7 +98,9 @@ def _checked(source: str, key: str, value: Any) -> Any:
     try:
         converted = msgspec.convert(value, option.type, strict=False)
     except msgspec.ValidationError as error:
-        raise OptionError(f"{source}: option {key!r} cannot be {value!r}: {error}", f"a value like {option.default!r}") from None
+        choices = ", ".join(repr(choice) for choice in get_args(option.type))
+        hint = f"one of {choices}" if choices else f"a value like {option.default!r}"
+        raise OptionError(f"{source}: option {key!r} cannot be {value!r}: {error}", hint) from None
     if key in _INTEGERS and not _INTEGERS[key][0] <= converted <= _INTEGERS[key][1]:
         low, high = _INTEGERS[key]
         raise OptionError(f"{source}: option {key!r} is {converted}, outside {low} to {high}", f"a value like {option.default!r}")

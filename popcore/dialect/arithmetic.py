@@ -12,6 +12,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from popcore.dialect import rounding
+from popcore.dialect.rounding import check, narrow, operand
+
 Value: TypeAlias = Any
 _F32, _F16, _U64 = np.float32, np.float16, np.uint64
 _SIGN, _MASK = 1 << 63, (1 << 64) - 1
@@ -30,7 +33,7 @@ def to_float(value: Value) -> np.float32:
 
 
 def to_half(value: Value) -> np.float16:
-    return value if isinstance(value, _F16) else to_float(value).astype(_F16)
+    return value if isinstance(value, _F16) else narrow(to_float(value))
 
 
 def to_unsigned(value: Value) -> np.uint64:
@@ -49,34 +52,46 @@ def common(left: Value, right: Value) -> tuple[Value, Value, type]:
     return int(left), int(right), int
 
 
-def _binary(operation: Callable[[Any, Any], Any]) -> Callable[[Value, Value], Value]:
+def _binary(operation: Callable[[Any, Any], Any], additive: bool = True) -> Callable[[Value, Value], Value]:
     def apply(left: Value, right: Value) -> Value:
         left, right, kind = common(left, right)
         if kind is int:
             return wrap(operation(left, right))
         if kind is _F16:
-            return operation(_F32(left), _F32(right)).astype(_F16)
+            left, right = operand(left), operand(right)
+            return narrow(check(operation(left, right), left, right, additive=additive))
+        if kind is _F32:
+            return check(operation(left, right), left, right, additive=additive)
         return operation(left, right)
 
     return apply
 
 
-add, sub, mul = _binary(operator.add), _binary(operator.sub), _binary(operator.mul)
+add, sub, mul = _binary(operator.add), _binary(operator.sub), _binary(operator.mul, additive=False)
 
 
 def truediv(left: Value, right: Value) -> Value:
     left, right, kind = common(left, right)
     if kind is _F16:
-        return (_F32(left) / _F32(right)).astype(_F16)
-    return to_float(left) / to_float(right)
+        left, right = operand(left), operand(right)
+        return narrow(check(left / right, left, right, pole=bool(right == 0)))
+    left, right = to_float(left), to_float(right)
+    return check(left / right, left, right, pole=bool(right == 0))
+
+
+def _divided(operation: Callable[[Any, Any], Any], left: Value, right: Value, kind: type) -> Value:
+    """A division of floats that ends in a whole number, or its rest."""
+    if kind is _F16:
+        left, right = operand(left), operand(right)
+    left, right = left * _F32(1), right * _F32(1)  # fmod of the C library looks at their bits
+    made = check(_F32(operation(left, right)) * _F32(1), left, right, pole=bool(right == 0))
+    return narrow(made) if kind is _F16 else made
 
 
 def floordiv(context: Any, site: int, left: Value, right: Value) -> Value:
     left, right, kind = common(left, right)
-    if kind is _F32:
-        return _float_floordiv(left, right)
-    if kind is _F16:
-        return _float_floordiv(_F32(left), _F32(right)).astype(_F16)
+    if kind in (_F32, _F16):
+        return _divided(_float_floordiv, left, right, kind)
     if not right:
         context.fail(site, ())
     return wrap(left // right) if kind is int else left // right
@@ -84,10 +99,8 @@ def floordiv(context: Any, site: int, left: Value, right: Value) -> Value:
 
 def mod(context: Any, site: int, left: Value, right: Value) -> Value:
     left, right, kind = common(left, right)
-    if kind is _F32:
-        return _float_mod(left, right)
-    if kind is _F16:
-        return _float_mod(_F32(left), _F32(right)).astype(_F16)
+    if kind in (_F32, _F16):
+        return _divided(_float_mod, left, right, kind)
     if not right:
         context.fail(site, ())
     return left % right
@@ -176,16 +189,18 @@ def logical_not(value: Value) -> bool:
     return not as_bool(value)
 
 
-def _comparison(operation: Callable[[Any, Any], Any]) -> Callable[[Value, Value], bool]:
+def _comparison(operation: Callable[[Any, Any], Any], by_size: bool = True) -> Callable[[Value, Value], bool]:
     def apply(left: Value, right: Value) -> bool:
-        left, right, _ = common(left, right)
+        left, right, kind = common(left, right)
+        if by_size and kind in (_F32, _F16):
+            rounding.check_order(left, right)
         return bool(operation(left, right))
 
     return apply
 
 
 lt, le, gt, ge = _comparison(operator.lt), _comparison(operator.le), _comparison(operator.gt), _comparison(operator.ge)
-eq, ne = _comparison(operator.eq), _comparison(operator.ne)
+eq, ne = _comparison(operator.eq, by_size=False), _comparison(operator.ne, by_size=False)
 
 
 def minimum(left: Value, right: Value) -> Value:
@@ -203,6 +218,11 @@ def absolute(value: Value) -> Value:
     if isinstance(value, int):
         return wrap(abs(int(value)))
     return value if isinstance(value, _U64) else np.abs(value)
+
+
+def kept(value: Value) -> Value:
+    """What was read and is not computed with at once: a denormal of FLOAT becomes zero, where the processor flushes them."""
+    return value * _F32(1) if isinstance(value, _F32) else value
 
 
 # -- conversions --
@@ -263,7 +283,7 @@ def as_step(context: Any, site: int, value: Value) -> int:
 OPERATIONS: dict[str, Callable[..., Any]] = {
     "add": add, "sub": sub, "mul": mul, "truediv": truediv, "floordiv": floordiv, "mod": mod, "pow": power, "square": square, "cube": cube,
     "and": bit_and, "or": bit_or, "xor": bit_xor, "lshift": lshift, "rshift": rshift, "neg": neg, "pos": pos, "invert": invert, "not": logical_not,
-    "lt": lt, "le": le, "gt": gt, "ge": ge, "eq": eq, "ne": ne, "min": minimum, "max": maximum, "abs": absolute,
+    "lt": lt, "le": le, "gt": gt, "ge": ge, "eq": eq, "ne": ne, "min": minimum, "max": maximum, "abs": absolute, "kept": kept,
     "as_float": to_float, "as_half": to_half, "as_bool": as_bool, "as_int": as_int, "as_u64": as_u64, "index": as_index, "step": as_step,
     **{f"as_i{bits}": _as_integer(bits, True) for bits in (8, 16, 32, 64)},
     **{f"as_u{bits}": _as_integer(bits, False) for bits in (8, 16, 32)},

@@ -5,20 +5,21 @@ from __future__ import annotations
 import ast
 import hashlib
 import types
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from popcore.codelet import Codelet
 from popcore.debug import Site
-from popcore.dialect import source
+from popcore.dialect import denormals, source
 from popcore.dialect.elementary import FORMULAS, fingerprint
 from popcore.dialect.known import type_code
 from popcore.dialect.loops import Loops
 from popcore.dialect.lowered import Lowered, LoweredFunction, refusal
 from popcore.dialect.scope import CONTEXT, Session
 
-VERSION = 1
+VERSION = 2
 """Part of every fingerprint: raise it when the meaning of an operation changes."""
 
 
@@ -35,7 +36,8 @@ def lower(codelet: Codelet, checks: bool = False) -> Lowered:
     """
     kept: dict[bool, Lowered] = codelet.__dict__.setdefault("_lowered", {})
     if not kept:  # both ways at once, so that they see the same numbers
-        kept.update({each: _lower(codelet, each) for each in (False, True)})
+        plain = _lower(codelet, False)
+        kept.update({False: plain, True: replace(_lower(codelet, True), unchecked=plain.fingerprint)})
     return kept[checks]
 
 
@@ -89,6 +91,10 @@ def _finish(rewriter: Loops, tree: source.Definition, index: int, body: list[ast
     name = "function" if isinstance(tree, ast.Lambda) else tree.name
     given = [*tree.args.posonlyargs, *tree.args.args, *tree.args.kwonlyargs]
     parameters = [ast.arg(CONTEXT), *(ast.arg(a.arg) for a in given)]
+    callees = {called: rewriter.session.handling[number] for called, number in rewriter.calls.items()}
+    rewriter.session.handling[index], cleaned = denormals.clean(body, [p.arg for p in parameters], rewriter.constants, callees)
+    if cleaned:
+        rewriter.operations.add(denormals.KEPT)
     definition = ast.FunctionDef(name, ast.arguments([], parameters, None, [], [], None, []), body, [])
     ast.copy_location(definition, tree)
     definition.lineno = min(tree.lineno, rewriter.function.__code__.co_firstlineno)

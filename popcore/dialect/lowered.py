@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from popcore.codelet import Codelet
 from popcore.debug import Site
 from popcore.dialect.elementary import FORMULAS, Formula
@@ -78,6 +80,7 @@ class Lowered:
     fingerprint: str
     checks: bool = False  # whether indices are checked
     files: Mapping[str, str] = field(default_factory=dict, repr=False)
+    unchecked: str = ""  # with checks, the fingerprint without
 
     @property
     def formulas(self) -> Mapping[str, Formula]:
@@ -88,6 +91,18 @@ class Lowered:
     def prints(self) -> bool:
         """Whether the codelet has a ``print``."""
         return any(site.kind == "print" for site in self.sites)
+
+    @property
+    def identity(self) -> str:
+        """Equal with checks and without: what random bits depend on."""
+        return self.unchecked or self.fingerprint
+
+    @property
+    def narrows(self) -> bool:
+        """Whether anything may be rounded to HALF, or be an operand in HALF."""
+        constants = any(np.asarray(value).dtype == np.float16 for function in self.functions for value in function.constants.values())
+        conversions = any("_pc_as_half" in function.operations for function in self.functions)
+        return constants or conversions or any(field.dtype.kind == "half" for field in self.codelet.fields)
 
     def refuse(self, file: str, line: int, what: str, hint: str | None = None) -> CodeletError:
         """The error for something that only the compiler found out, such as a variable with two types."""

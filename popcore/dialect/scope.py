@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 from popcore.codelet import Codelet
 from popcore.debug import Site
+from popcore.dialect.denormals import Handling
 from popcore.dialect.lowered import MAX_VALUES, FaultSite, LoweredFunction, refusal
 
 CONTEXT = "_pc_ctx"
@@ -22,6 +23,7 @@ class Session:
     checks: bool
     sites: list[FaultSite] = field(default_factory=list)
     functions: list[LoweredFunction | None] = field(default_factory=list)  # None: being lowered
+    handling: dict[int, Handling] = field(default_factory=dict)  # of each function, by its index
     numbers: dict[tuple[Any, ...], int] = field(default_factory=dict)  # (code, owner, parameters that are self) -> index of functions
 
     @property

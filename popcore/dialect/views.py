@@ -34,7 +34,9 @@ class _View:
             return arithmetic.convert_integer(value, *self._integer)
         if self.array.dtype == np.bool_:
             return arithmetic.as_bool(value)
-        return arithmetic.to_float(value) if self.array.dtype == np.float32 else arithmetic.to_half(value)
+        if self.array.dtype == np.float32:
+            return arithmetic.to_float(value)
+        return arithmetic.to_half(value)
 
     def _store(self, where: Any, value: Any) -> None:
         if not self.writable:

@@ -10,13 +10,15 @@ from typing import Any
 
 import numpy as np
 
+from popcore.dialect.environment import denormals
 from popcore.executable import CollectiveCall
 from popcore.executable.schedules import ALGORITHMS, chunk_bounds, chunk_elements, members_of, rank_chains
 from popcore.kernels import objects
+from popcore.kernels.behaviour import IEEE
 from popcore.kernels.collectives import BLOCK_BYTES
 from popcore.kernels.collectives.reduce import reduce_rows
 from popcore.native import cache_folder, falls_back
-from popcore.types import Array
+from popcore.types import HALF, Array
 
 SHARED_BYTES = 1 << 20  # data of less is not worth a second thread
 LINE = 64  # bytes
@@ -29,12 +31,15 @@ class Reduction:
     Args:
         spans: int64[k, 2], (byte of a replica's memory, bytes), in the tensor's order.
         memory: uint8[replicas, bytes]
+        rule: Of halves that overflow, see ``kernels.behaviour``.
     """
 
-    def __init__(self, call: CollectiveCall, spans: Array, memory: Array, threads: int) -> None:
-        self._call, self._spans, self._memory = call, spans, memory
+    def __init__(self, call: CollectiveCall, spans: Array, memory: Array, threads: int, rule: str) -> None:
+        self._call, self._spans, self._memory, self._rule = call, spans, memory, rule
         self._idle = call.operator == "local" or not call.elements
-        self._function = None if self._idle or falls_back() else _reducer(call.dtype.numpy.name, call.operator, call.partials.numpy.name)
+        self._function = (
+            None if self._idle or falls_back() else _reducer(call.dtype.numpy.name, call.operator, call.partials.numpy.name, rule if call.dtype is HALF else "")
+        )
         self._keep: list[Array] = []
         self._contexts: list[Array] = []  # of each group, int64[threads, 8]
         if self._function is not None:
@@ -50,10 +55,15 @@ class Reduction:
         for contexts in self._contexts:
             addresses = [each.ctypes.data for each in contexts]
             if len(addresses) == 1:
-                self._function(addresses[0])
+                self._compute(addresses[0])
                 continue
             with ThreadPoolExecutor(len(addresses)) as pool:
-                list(pool.map(self._function, addresses))
+                list(pool.map(self._compute, addresses))
+
+    def _compute(self, address: int) -> None:
+        assert self._function is not None
+        with denormals(flush=self._rule != IEEE):
+            self._function(address)
 
     def _prepare(self, threads: int) -> None:
         """The tables that ``kernels.collectives.native`` describes."""
@@ -83,7 +93,7 @@ class Reduction:
         """The same without native code: out of the memories, and back."""
         call, spans = self._call, self._spans.tolist()
         values = np.concatenate([self._memory[:, at : at + nbytes] for at, nbytes in spans], axis=1).view(call.dtype.numpy)
-        perform(call, values, values, 1)
+        perform(call, values, values, 1, self._rule)
         out, done = values.view(np.uint8), 0
         for at, nbytes in spans:
             self._memory[:, at : at + nbytes] = out[:, done : done + nbytes]
@@ -104,23 +114,23 @@ def _jobs(spans: Array, width: int, chunk: int, parts: Sequence[tuple[int, int]]
 
 
 @lru_cache(maxsize=128)
-def _reducer(dtype: str, operator: str, sums: str) -> Callable[[int], int]:
+def _reducer(dtype: str, operator: str, sums: str, rule: str) -> Callable[[int], int]:
     """The native reduction of an element type and an operator, summing in a type."""
-    symbol = f"popcore_reduce_{dtype}_{operator}_{sums}"
+    symbol = f"popcore_reduce_{dtype}_{operator}_{sums}_{rule}"
 
     def build() -> bytes:
         from popcore.kernels import native
         from popcore.kernels.collectives.native import make_reducer
 
-        made: bytes = native.compile_object({symbol: make_reducer(dtype, operator, sums)})
+        made: bytes = native.compile_object({symbol: make_reducer(dtype, operator, sums, rule)})
         return made
 
-    (address,) = objects.load(objects.Cache(cache_folder()), objects.key_of("reduction", dtype, operator, sums), (symbol,), build)
+    (address,) = objects.load(objects.Cache(cache_folder()), objects.key_of("reduction", dtype, operator, sums, rule), (symbol,), build)
     return _REDUCER(address)
 
 
-def perform(call: CollectiveCall, source: Array, result: Array, threads: int) -> None:
-    """Do one collective.
+def perform(call: CollectiveCall, source: Array, result: Array, threads: int, rule: str) -> None:
+    """Do one collective, halves by a rule of overflow.
 
     source, result    [replicas, elements], views of the staging areas; an all-reduce has the same for both
     """
@@ -128,7 +138,7 @@ def perform(call: CollectiveCall, source: Array, result: Array, threads: int) ->
         rows, to = [source[m] for m in members], [result[m] for m in members]
         match call.kind:
             case "all_reduce" | "reduce_scatter":
-                _reduce(call, rows, to, threads)
+                _reduce(call, rows, to, threads, rule)
             case "all_gather":
                 for row in to:
                     for rank, values in enumerate(rows):
@@ -143,7 +153,7 @@ def perform(call: CollectiveCall, source: Array, result: Array, threads: int) ->
                     row[:] = rows[call.root]
 
 
-def _reduce(call: CollectiveCall, rows: Sequence[Array], to: Sequence[Array], threads: int) -> None:
+def _reduce(call: CollectiveCall, rows: Sequence[Array], to: Sequence[Array], threads: int, rule: str) -> None:
     p, scattered = len(rows), call.kind == "reduce_scatter"
     chunk = chunk_elements(call.elements, p)
     if scattered:
@@ -161,7 +171,7 @@ def _reduce(call: CollectiveCall, rows: Sequence[Array], to: Sequence[Array], th
         return [(to[owner], 0)] if scattered else [(row, owner * chunk) for row in to]
 
     parts = _parts(call.method, call.rings, call.inner, chunk)
-    reduce_rows(rows, chunk, parts, call.operator, call.partials.numpy, targets, threads)
+    reduce_rows(rows, chunk, parts, call.operator, call.partials.numpy, targets, threads, rule, lambda: denormals(flush=rule != IEEE))
 
 
 @lru_cache(maxsize=64)

@@ -79,7 +79,8 @@ class Engine:
         self._waited = np.zeros(len(self.executable.code), np.int64)  # cycles for which each instruction waited for the host
         if self._computes:
             linked = self.executable if resolved["engine.fuseTiles"] else _without_fusion(self.executable)
-            self._image = Image(linked, self._arena, threads, interpret=interpreted(), check=self._check)
+            ieee, seed = resolved["target.floatingPoint"] == "ieee", int(resolved["prng.seed"])
+            self._image = Image(linked, self._arena, threads, interpreted(), self._check, ieee, seed)
             self._counts = self._image.counts
             self.load()
 
@@ -103,6 +104,9 @@ class Engine:
             self._arena.write_numbers(self.executable.replica_index)
             if self._shadow is not None:
                 self._shadow.begin()
+            self._host.behaviour = 0
+            if self._image is not None:
+                self._image.restart()
         self._host.streams.invalidate()
         for rows in self._host.remotes.values():
             rows.clear()
@@ -219,6 +223,8 @@ class Engine:
             if outcome.kind == "yield":
                 wait = self._host.serve(outcome.yield_index)
                 self._waited[outcome.pc - 1] += cost.callback_cycles(self.executable.target, *wait)
+                if self._host.behaviour != image.state.bits:
+                    image.behave(self._host.behaviour)
             pc = outcome.pc
 
     def _parted(self, pc: int) -> ProgramError:

@@ -13,7 +13,8 @@ from popcore.engine.shadow import ShadowMemory
 from popcore.errors import EngineError, UninitialisedReadError, WorkerRaceError
 from popcore.executable import Executable
 from popcore.executable.opcodes import Batch
-from popcore.program.printing import Place, native_fault, site_exception, vertex_fault, vertex_line
+from popcore.kernels.behaviour import TRAP_KINDS
+from popcore.program.printing import Place, floating_point_fault, native_fault, site_exception, vertex_fault, vertex_line
 
 
 def print_text(executable: Executable, record: PrintRecord, check: str) -> str:
@@ -38,6 +39,9 @@ def vertex_error(executable: Executable, phase: int, fault: Fault, check: str, s
         fault.worker if codelet.workers > 1 else None,
         fault.replica if executable.replicas > 1 else None,
     )
+    if (kind := TRAP_KINDS.get(fault.site)) is not None:
+        where = _where(fault.exception, *codelet.site) if fault.exception is not None else None
+        return floating_point_fault(place, kind, fault.values, f"{where[0]}:{where[1]}" if where else "")
     if fault.exception is not None:
         if not isinstance(fault.exception, Exception):
             raise fault.exception  # Ctrl-C, or a debugger that was left

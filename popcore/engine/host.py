@@ -12,9 +12,10 @@ import numpy as np
 from popcore.engine.collectives import Reduction, perform
 from popcore.engine.shadow import ShadowMemory
 from popcore.errors import EngineError
-from popcore.executable import Executable, Yield
+from popcore.executable import Executable, Yield, executable
 from popcore.executable.schedules import members_of
-from popcore.program.printing import print_tensor, stopped, unequal
+from popcore.kernels.behaviour import arithmetic_of
+from popcore.program.printing import behaviour_of, print_tensor, stopped, unequal
 from popcore.program.streams import READY, HostStreams, RemoteRows, Wait
 from popcore.types import Array, ElementType
 
@@ -26,6 +27,9 @@ class Host:
         options: Engine options.
         memory: uint8[replicas, bytes], of each replica. Its staging area is where the Executable says.
         cycles: Tells the modelled cycles so far.
+
+    Attributes:
+        behaviour: The machine's floating-point state, bits of ``kernels.behaviour``; requests change it.
         shadow: What was written, where that is checked.
     """
 
@@ -45,7 +49,9 @@ class Host:
         self._executable, self._cycles, self._memory = executable, cycles, memory
         place = executable.memory
         self._staging = memory[:, place.staging : place.staging + place.staging_bytes]
-        self._reductions: dict[int, Reduction] = {}
+        self._reductions: dict[tuple[int, str], Reduction] = {}
+        self._ieee = options["target.floatingPoint"] == "ieee"
+        self.behaviour = 0
         self._threads, self._shadow = threads, shadow
         self._began: dict[int, int] = {}
 
@@ -63,6 +69,15 @@ class Host:
         if self._shadow is not None:
             self._look(request, self._shadow)
         match request.kind:
+            case executable.MODIFY:
+                if request.dtype is not None:
+                    self.view(request.dtype, request.shape)[...] = self.behaviour
+                self.behaviour = self.behaviour & ~request.clear | request.set
+            case executable.RESTORE:
+                assert request.dtype is not None
+                self.behaviour = behaviour_of(self.view(request.dtype, request.shape), request.site)
+            case "collective":
+                self._collective(request)
             case "stream_in" | "stream_out":
                 return self._stream(request)
             case "remote_in" | "remote_out":
@@ -74,7 +89,7 @@ class Host:
                     (self.print_tensor_stream or sys.stderr).write(shown)
             case "error":
                 raise stopped(request.title, request.site, None if request.dtype is None else self.view(request.dtype, request.shape)[0, ...].copy())
-            case "collective" | "cross_copy" | "equal" | "error_if":
+            case "cross_copy" | "equal" | "error_if":
                 self._together(request)
             case "cycles_begin":
                 self._began[row] = self._cycles()
@@ -113,23 +128,21 @@ class Host:
             return self.streams.fill_all(stream.name, data)
         return self.streams.take_all(stream.name, data)
 
-    def _reduce(self, number: int) -> None:
-        """An all-reduce, where the tensor is."""
-        if number not in self._reductions:
-            call = self._executable.collectives[number]
-            self._reductions[number] = Reduction(call, self._executable.collective_spans[call.span_begin : call.span_end], self._memory, self._threads)
-        self._reductions[number].run()
+    def _collective(self, request: Yield) -> None:
+        call = self._executable.collectives[request.index]
+        rule = arithmetic_of(self.behaviour, self._ieee).rule
+        if call.kind == "all_reduce":  # where the tensor is
+            key = (request.index, rule)
+            if key not in self._reductions:
+                spans = self._executable.collective_spans[call.span_begin : call.span_end]
+                self._reductions[key] = Reduction(call, spans, self._memory, self._threads, rule)
+            self._reductions[key].run()
+            return
+        source, result = self.view(call.dtype, (call.elements,)), self.view(call.dtype, (call.result_elements,), call.result_offset)
+        perform(call, source, result, self._threads, rule)
 
     def _together(self, request: Yield) -> None:
         """What all replicas do with each other."""
-        if request.kind == "collective":
-            call = self._executable.collectives[request.index]
-            if call.kind == "all_reduce":
-                self._reduce(request.index)
-                return
-            source, result = self.view(call.dtype, (call.elements,)), self.view(call.dtype, (call.result_elements,), call.result_offset)
-            perform(call, source, result, self._threads)
-            return
         assert request.dtype is not None
         values = self.view(request.dtype, request.shape)
         if request.kind == "cross_copy":

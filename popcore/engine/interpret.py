@@ -10,11 +10,14 @@ from typing import Any
 import numpy as np
 
 from popcore.codelet import Codelet, Field, NativeCodelet
-from popcore.dialect import Lowered, interpret, lower, make_view
+from popcore.dialect import Lowered, interpret, lower, make_view, rounding
 from popcore.engine.device import Arena
+from popcore.engine.outcome import vertex_at
 from popcore.executable.executable import Executable
 from popcore.executable.opcodes import ROW_WORDS
 from popcore.kernels import abi
+from popcore.kernels.behaviour import DEFAULT, TRAP_SITES, Arithmetic
+from popcore.kernels.randomness import key_of_call
 from popcore.native import drivers
 from popcore.types import Array
 
@@ -24,24 +27,37 @@ _DRIVER = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 8)
 class Interpreter:
     """Drivers of all codelets of an Executable, with the C interface that compiled ones have. Those in C++ run as they are.
 
+    Args:
+        seed: Of stochastic rounding.
+
     Attributes:
-        addresses: One for each codelet. They live as long as this object.
+        arithmetic: What codelets in Python compute by.
     """
 
-    def __init__(self, executable: Executable, arena: Arena, check: str = "off") -> None:
-        self.memory, self.address = arena.memory, arena.address
+    def __init__(self, executable: Executable, arena: Arena, check: str = "off", seed: int = 1) -> None:
+        self.executable, self._check, self.seed = executable, check, seed
+        self.memory, self.address, self.stride = arena.memory, arena.address, arena.stride
         self.tile_base = np.ascontiguousarray(executable.memory.tile_base, np.int64)
         self.tiles = executable.tiles.tolist()
         self.exception: BaseException | None = None
-        self._callbacks: list[Any] = []
-        self.addresses: list[int] = []
-        for codelet in executable.codelets:
-            if isinstance(codelet, NativeCodelet):
-                ((address, _),) = drivers([codelet])
-            else:
-                self._callbacks.append(_DRIVER(_Driver(self, lower(codelet, check != "off"))))
-                address = ctypes.cast(self._callbacks[-1], ctypes.c_void_p).value or 0
-            self.addresses.append(address)
+        self.arithmetic = DEFAULT
+        self._callbacks: dict[int, Any] = {}
+
+    def address_of(self, number: int, arithmetic: Arithmetic) -> int:
+        """The driver of a codelet of the Executable; it lives as long as this object. One in Python computes by ``self.arithmetic``."""
+        codelet = self.executable.codelets[number]
+        if isinstance(codelet, NativeCodelet):
+            (native,) = drivers([codelet], arithmetic)
+            return native
+        if number not in self._callbacks:
+            self._callbacks[number] = _DRIVER(_Driver(self, lower(codelet, self._check != "off")))
+        return ctypes.cast(self._callbacks[number], ctypes.c_void_p).value or 0
+
+    def key(self, aux: Array, memory: int, position: int, identity: str, worker: int) -> int:
+        """The key of a call of ``compute``, as compiled drivers make it."""
+        index, tile = vertex_at(self.executable, int(aux[abi.AUX_BATCH]), position)
+        replica = (memory - self.address) // self.stride
+        return key_of_call(self.seed, identity, int(aux[abi.AUX_PHASE]), replica, tile, int(self.executable.vertex_ids[index]), worker)
 
     def take_exception(self) -> BaseException | None:
         """The exception that ended the phase, once."""
@@ -77,12 +93,17 @@ class _Driver:
                     views = self._views(words, row * self.row_words, base)
                     for worker in self.workers:
                         self.worker = worker or 0
-                        self.compute(views, self, worker)
+                        if owner.arithmetic.stochastic:
+                            rounding.begin(owner.key(self.aux, memory, self.position, self.lowered.identity, self.worker))
+                        with rounding.using(owner.arithmetic):
+                            self.compute(views, self, worker)
         except BaseException as error:  # a callback cannot let anything through, Ctrl-C neither: the engine raises it
             if owner.exception is None:
                 self.aux[abi.AUX_WORKER] = self.worker
                 owner.exception = error
-            if not getattr(error, "_pc_told", False):
+            if isinstance(error, rounding.Trap):
+                self._tell(TRAP_SITES[error.kind], error.values)
+            elif not getattr(error, "_pc_told", False):
                 self.aux[abi.AUX_SITE], self.aux[abi.AUX_COUNT] = np.uint64(2**64 - 1), 0  # -1: no site of the codelet
             return self.position + 1
         return 0
@@ -112,13 +133,16 @@ class _Driver:
     def fail(self, site: int, values: Sequence[Any]) -> None:
         """Raise what the codelet raised, with its message."""
         where = self.lowered.sites[site]
-        aux = self.aux
-        aux[abi.AUX_SITE], aux[abi.AUX_COUNT] = site, len(values)
-        aux[abi.AUX_TAGS] = _encode(values, aux[abi.AUX_VALUES : abi.AUX_VALUES + abi.MAX_VALUES])
+        self._tell(site, values)
         kind = getattr(builtins, where.exception, RuntimeError)
         error: BaseException = kind(where.message(values)) if issubclass(kind, Exception) else RuntimeError(where.message(values))
         error._pc_told = True  # type: ignore[attr-defined]  # the site is known
         raise error
+
+    def _tell(self, site: int, values: Sequence[Any]) -> None:
+        aux = self.aux
+        aux[abi.AUX_SITE], aux[abi.AUX_COUNT] = np.uint64(site & (2**64 - 1)), len(values)
+        aux[abi.AUX_TAGS] = _encode(values, aux[abi.AUX_VALUES : abi.AUX_VALUES + abi.MAX_VALUES])
 
     def print(self, site: int, values: Sequence[Any]) -> None:
         """Leave a print record, as a compiled driver does."""

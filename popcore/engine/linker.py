@@ -9,12 +9,13 @@ import ctypes
 import threading
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from popcore.engine import outcome as result
+from popcore.engine.arithmetic import State, streams
 from popcore.engine.device import Arena
 from popcore.engine.jobs import THREAD_COST, Jobs, phase_costs, plan_jobs
 from popcore.engine.outcome import Outcome
@@ -24,7 +25,8 @@ from popcore.errors import EngineError
 from popcore.executable.executable import Executable
 from popcore.executable.opcodes import Batch, Group, GroupKind, Op, Phase
 from popcore.kernels import abi, objects, status
-from popcore.native import cache_folder, drivers, falls_back, forget
+from popcore.kernels.behaviour import Arithmetic
+from popcore.native import cache_folder, drivers, falls_back, forget, may_print
 from popcore.types import Array
 
 POLL_SECONDS = 0.1
@@ -77,10 +79,9 @@ def _streams(executable: Executable, groups: Array) -> Array:
     return streams
 
 
-def _machine_batches(executable: Executable, rows: Array, drivers: Array, prints: Array) -> Array:
+def _machine_batches(executable: Executable, rows: Array, prints: Array) -> Array:
     given = executable.batches
     batches = np.zeros((len(given), status.BATCH_WORDS), np.int64)
-    batches[:, status.BATCH_DRIVER] = drivers[given[:, Batch.CODELET]]
     batches[:, status.BATCH_BEGIN] = given[:, Batch.TILES_BEGIN]
     batches[:, status.BATCH_END] = given[:, Batch.TILES_BEGIN] + given[:, Batch.TILES_COUNT]
     batches[:, status.BATCH_ROWS] = rows.ctypes.data + 4 * given[:, Batch.ROWS_BEGIN]
@@ -96,6 +97,7 @@ def _machine_phases(executable: Executable, jobs: Jobs, printing: Array, threads
     phases[:, status.PHASE_COPY_BEGIN : status.PHASE_BATCH_END + 1] = given[:, Phase.COPY_BEGIN : Phase.BATCH_END + 1]
     replicas = executable.replicas
     phases[:, status.PHASE_COST] = given[:, Phase.WORK] * replicas
+    phases[:, status.PHASE_COUNTED] = given[:, Phase.BATCH_END] > given[:, Phase.BATCH_BEGIN]
     before = np.concatenate(([0], np.cumsum(printing)))
     prints = before[np.maximum(given[:, Phase.BATCH_END], given[:, Phase.BATCH_BEGIN])] > before[given[:, Phase.BATCH_BEGIN]]
     phases[:, status.PHASE_MODE] = status.JOBBED * (jobs.range_of >= 0) | status.PRINTING * prints
@@ -123,12 +125,16 @@ class Image:
         threads: That share large phases, the caller among them. The results do not depend on it.
         interpret: Run codelets as Python, for a debugger; one thread.
         check: Of codelets' accesses: "off", "bounds" or "full"; the last needs an Executable with a shadow.
+        ieee: Keep denormals, and let HALF overflow to infinity.
+        seed: Of stochastic rounding.
 
     Needs: an arena with the initial values in place; it must stay open as long as the image is used.
     Raises: CodeletError for a codelet that cannot be compiled.
     """
 
-    def __init__(self, executable: Executable, arena: Arena, threads: int = 1, interpret: bool = False, check: str = "off") -> None:
+    def __init__(
+        self, executable: Executable, arena: Arena, threads: int = 1, interpret: bool = False, check: str = "off", ieee: bool = False, seed: int = 1
+    ) -> None:
         self.executable, self.arena = executable, arena
         self.threads = 1 if interpret else max(1, threads)
         self._lock = threading.Lock()
@@ -138,29 +144,42 @@ class Image:
         if interpret:
             from popcore.engine.interpret import Interpreter
 
-            self._interpreter = Interpreter(executable, arena, check)
-            linked = [(address, True) for address in self._interpreter.addresses]
-        else:
-            linked = drivers(executable.codelets, check)
-        for replica in range(executable.replicas):
-            forget(executable.codelets, arena.address + replica * arena.stride)
-        addresses, prints = np.array([d for d, _ in linked], np.int64), np.array([p for _, p in linked], np.int64)
-        self._make_tables(executable, addresses, prints)
-        self._make_context()
+            self._interpreter = Interpreter(executable, arena, check, seed)
+        self._check = check
+        self._streams = streams(executable, arena, seed)
+        self._make_tables(executable, ieee)
+        self._make_context(ieee)
         keep = (self._tables, self._context, self._sync, arena)
         self._pool = Pool(work, self._address, self._sync, self.threads, keep)
         self.close = weakref.finalize(self, self._pool.close)
+        for replica in range(executable.replicas):
+            forget(executable.codelets, arena.address + replica * arena.stride)
 
-    def _make_tables(self, executable: Executable, drivers: Array, prints: Array) -> None:
+    def _link(self, codelets: Sequence[int], arithmetic: Arithmetic) -> list[int]:
+        """Addresses of drivers for ``arithmetic`` of some codelets."""
+        if self._interpreter is not None:
+            return [self._interpreter.address_of(number, arithmetic) for number in codelets]
+        return drivers([self.executable.codelets[number] for number in codelets], arithmetic, self._check)
+
+    def behave(self, bits: int) -> None:
+        """The machine's floating-point state from here on, see ``popcore.kernels.behaviour``."""
+        self.state.change(bits)
+        if self._interpreter is not None:
+            self._interpreter.arithmetic = self.state.arithmetic
+
+    def _make_tables(self, executable: Executable, ieee: bool) -> None:
         """Everything the context points to."""
         groups, rows = _machine_groups(executable), np.ascontiguousarray(executable.rows, np.int32)
-        batches = _machine_batches(executable, rows, drivers, prints)
+        prints = np.array([self._interpreter is not None or may_print(codelet) for codelet in executable.codelets], np.int64)
+        batches = _machine_batches(executable, rows, prints)
         jobs = plan_jobs(executable, groups, 1 if _shares_by_replica(executable, self.threads) else self.threads)
         phases = _machine_phases(executable, jobs, batches[:, status.BATCH_PRINTS] != 0, self.threads)
+        self.state = State(executable, batches, phases, self._link, ieee)
         self.counts = np.zeros(len(executable.code), np.int64)
         self._aux = np.zeros((self.threads, abi.AUX_WORDS), np.int64)
         self._aux[:, [abi.AUX_SHADOW, abi.AUX_ARENA]] = executable.shadow.distance, self.arena.address
         self._aux[:, abi.AUX_ARENA_BYTES] = len(self.arena.memory)
+        self._aux[:, abi.AUX_STREAMS] = self._streams[0].ctypes.data
         self._faults = np.zeros((self.threads, status.FAULT_WORDS), np.int64)
         printing = bool(prints.any())
         self._buffers = np.zeros((self.threads, PRINT_WORDS if printing else 0), np.uint64)
@@ -191,9 +210,10 @@ class Image:
             -2: self._buffers,
             -3: self._one,
             -4: self._one_counts,
+            **{-5 - i: array for i, array in enumerate(self._streams)},
         }
 
-    def _make_context(self) -> None:
+    def _make_context(self, ieee: bool) -> None:
         self._context = np.zeros(status.CONTEXT_WORDS, np.int64)
         lines = np.zeros(status.SYNC_THREADS + (self.threads + 1) * status.LINE_WORDS, np.int64)
         self._sync = lines[-lines.ctypes.data % status.LINE_BYTES // 8 :]
@@ -214,6 +234,7 @@ class Image:
         context[status.SLEEP_FUNCTION] = objects.c_function("usleep")
         context[status.CLOCK_ID] = getattr(time, "CLOCK_MONOTONIC", 0)
         context[status.POLL_NANOSECONDS] = int(POLL_SECONDS * 1e9)
+        context[status.FLOAT_CONTROL] = 0 if ieee else status.FLOAT_MASK
 
     def run(self, pc: int) -> Outcome:
         """Run from ``pc`` until something is for the host, or for about ``POLL_SECONDS``. The GIL is released meanwhile."""
@@ -227,6 +248,11 @@ class Image:
             made = self._drive(made.pc, self._one_program)
         return made
 
+    def restart(self) -> None:
+        """What a load starts over besides memory: the floating-point state, and the count of compute sets."""
+        self.behave(0)
+        self._context[status.SEQUENCE] = 0
+
     def reset(self) -> None:
         """Forget the calls that a run was in when it was given up."""
         self._context[status.STACK_USED] = 0
@@ -236,8 +262,11 @@ class Image:
             raise EngineError("this engine is running in another thread", "one engine for each thread")
         try:
             self._context[status.CODE], self._context[status.COUNTS] = program
-            while (state := self._run(self._address, pc)) == status.WAKE:
-                self._pool.wake()
+            while (state := self._run(self._address, pc)) in (status.WAKE, status.LINK):
+                if state == status.WAKE:
+                    self._pool.wake()
+                else:
+                    self.state.link_phase(int(self._context[status.RESULT_VALUE]))
                 pc = int(self._context[status.RESULT_PC])
             return self._outcome(state)
         finally:

@@ -50,6 +50,10 @@ class RemoteBuffer:
     repeats: int
 
 
+MODIFY, RESTORE = "floating_point_behaviour", "restore_floating_point_behaviour"
+"""Kinds of ``Yield``."""
+
+
 @dataclass(frozen=True)
 class Yield:
     """What the host does when the machine yields.
@@ -59,7 +63,9 @@ class Yield:
     ``index`` from / to the staging area). Of several replicas also "collective" (``collectives[index]``), "cross_copy" (the staging area
     of replica i becomes that of replica ``rows[i]``), "equal" (raise ProgramError unless all hold the same) and "error_if" (raise it
     if any of them holds something else than zero). With the full check also "defined" (raise UninitialisedReadError unless the scalar at
-    arena byte ``offset`` was written) and "undefine" (what WriteUndef ``index`` names was not).
+    arena byte ``offset`` was written) and "undefine" (what WriteUndef ``index`` names was not). Of the floating-point behaviour MODIFY
+    (clear the bits ``clear``, then set ``set``; if a dtype is given the state before goes into the staging area, for each tile) and RESTORE
+    (take the state that lies there).
     """
 
     kind: str
@@ -72,6 +78,8 @@ class Yield:
     rows_at: int = -1  # remote: arena byte offset in staging of the row numbers, when a tensor gives them
     rows_dtype: ElementType | None = None
     site: str = ""
+    clear: int = 0  # bits, see ``popcore.kernels.behaviour``
+    set: int = 0
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ from popcore.target import Target
 from popcore.types import Array, ElementType, as_element_type
 
 FORMAT = "popcore executable"
-VERSION = 3
+VERSION = 4
 _ARRAYS = (
     "code",
     "entries",

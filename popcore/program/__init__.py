@@ -1,5 +1,13 @@
 """Programs: what a device does, step by step. ``program.Sequence(program.Copy(a, b), program.Execute(cs))``."""
 
+from popcore.program.behaviour import (
+    FloatingPointBehaviour,
+    ModifyFloatingPointBehaviour,
+    RestoreFloatingPointBehaviour,
+    get_and_modify_floating_point_behaviour,
+    set_floating_point_behaviour,
+    set_stochastic_rounding,
+)
 from popcore.program.copies import Copy
 from popcore.program.nodes import (
     Abort,
@@ -37,13 +45,16 @@ __all__ = [
     "CycleCount",
     "ErrorProgram",
     "Execute",
+    "FloatingPointBehaviour",
     "If",
+    "ModifyFloatingPointBehaviour",
     "PrintTensor",
     "Program",
     "Repeat",
     "RepeatWhile",
     "RepeatWhileFalse",
     "RepeatWhileTrue",
+    "RestoreFloatingPointBehaviour",
     "Sequence",
     "StreamCallback",
     "Switch",
@@ -51,5 +62,8 @@ __all__ = [
     "SyncType",
     "WriteUndef",
     "cycle_count",
+    "get_and_modify_floating_point_behaviour",
+    "set_floating_point_behaviour",
+    "set_stochastic_rounding",
     "text",
 ]

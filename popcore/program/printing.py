@@ -11,7 +11,8 @@ import numpy as np
 
 from popcore.debug import Site
 from popcore.dialect.lowered import FaultSite
-from popcore.errors import ProgramError, VertexError
+from popcore.errors import FloatingPointVertexError, ProgramError, VertexError
+from popcore.kernels.behaviour import ALL, DIV0, INV, OFLO
 from popcore.types import Array
 
 if TYPE_CHECKING:
@@ -97,6 +98,18 @@ def unequal(where: str, values: Sequence[Array]) -> ProgramError | None:
     return ProgramError(f"{where}: replica{'s' * (len(other) > 1)} {str(other[:8])[1:-1]} and replica 0", "make it equal on all replicas first")
 
 
+def behaviour_of(states: Array, where: str) -> int:
+    """The machine's floating-point state that a tensor asks for.
+
+    Raises: ProgramError where tiles, or replicas, would differ, or a word is no state.
+    """
+    found = np.unique(states)
+    if len(found) != 1 or int(found[0]) & ~ALL:
+        shown = ", ".join(hex(word) for word in found[:4].tolist())
+        raise ProgramError(f"the floating-point behaviour at {where} would be {shown}", "one state for all tiles, as get_and_modify_... gave it")
+    return int(found[0])
+
+
 @dataclass(frozen=True)
 class Place:
     """A vertex as messages name it."""
@@ -107,6 +120,11 @@ class Place:
     compute_set: str
     worker: int | None = None  # of a MultiVertex
     replica: int | None = None  # where there are several
+
+    @property
+    def more(self) -> str:
+        worker = "" if self.worker is None else f", worker {self.worker}"
+        return worker if self.replica is None else f"{worker}, replica {self.replica}"
 
 
 def vertex_line(place: Place) -> str:
@@ -127,6 +145,26 @@ def vertex_fault(place: Place, cause: BaseException, file: str, line: int, value
     )  # fmt: skip
     error.__cause__ = cause
     return error
+
+
+_TRAPS = {INV: ("inv", "an invalid operation"), DIV0: ("div0", "a division by zero"), OFLO: ("oflo", "an overflow")}
+
+
+def floating_point_fault(place: Place, kind: int, values: Sequence[Any], where: str = "") -> FloatingPointVertexError:
+    """The error of a result that the floating-point behaviour stops at.
+
+    Args:
+        kind: INV, DIV0 or OFLO.
+        values: The operands, then the result; none where they are not known.
+        where: File and line, where they are known.
+    """
+    short, words = _TRAPS[kind]
+    shown = f": of {', '.join(map(str, values[:-1]))} it made {values[-1]}" if len(values) > 1 else f": {values[0]}" if values else ""
+    return FloatingPointVertexError(
+        f"codelet {place.codelet} (vertex {place.vertex} on tile {place.tile}{place.more}, compute set {place.compute_set!r})\n"
+        f"  stopped at {words} ({short}){shown}" + (f"\n  at {where}" if where else ""),
+        codelet=place.codelet, tile=place.tile, vertex=place.vertex, compute_set=place.compute_set, exception=short, values=tuple(values),
+    )  # fmt: skip
 
 
 def native_fault(place: Place, fault: NativeFault, site: Site) -> VertexError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from popcore.graph.tensor import Tensor
+from popcore.program.behaviour import ModifyFloatingPointBehaviour, RestoreFloatingPointBehaviour
 from popcore.program.collectives import Collective
 from popcore.program.copies import Copy
 from popcore.program.nodes import (
@@ -107,6 +108,10 @@ def _what(program: Program) -> str:
             return f"PrintTensor {program.title!r} {_tensor(program.tensor)}"
         case CycleCount():
             return f"CycleCount -> {_tensor(program.counter)}"
+        case ModifyFloatingPointBehaviour():
+            return f"ModifyFloatingPointBehaviour clear {program.clear:#x} set {program.set_:#x}"
+        case RestoreFloatingPointBehaviour():
+            return f"RestoreFloatingPointBehaviour {_tensor(program.state)}"
         case ErrorProgram():
             return f"ErrorProgram {program.message!r}" + (f" {_tensor(program.tensor)}" if program.tensor is not None else "")
         case Abort():

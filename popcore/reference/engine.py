@@ -11,6 +11,7 @@ import numpy as np
 from popcore.errors import ControlProgramError, EngineError
 from popcore.graph import Graph, Tensor
 from popcore.program import checks
+from popcore.program.behaviour import ModifyFloatingPointBehaviour, RestoreFloatingPointBehaviour
 from popcore.program.collectives import Collective
 from popcore.program.copies import Copy
 from popcore.program.nodes import (
@@ -33,9 +34,10 @@ from popcore.program.nodes import (
     WriteUndef,
 )
 from popcore.program.parting import ways_of
-from popcore.program.printing import parted, print_tensor, stopped, unequal
+from popcore.program.printing import behaviour_of, parted, print_tensor, stopped, unequal
 from popcore.program.streams import Endpoint, HostStreams, RemoteRows, as_host_array, unknown_handle
 from popcore.program.walk import body_of, check_acyclic, streams_used, walk
+from popcore.reference.machine import Machine
 from popcore.reference.memory import Memory
 from popcore.reference.rings import Around, exchange_rows
 from popcore.reference.vertices import BoundComputeSet, runners_of
@@ -51,7 +53,7 @@ class ReferenceEngine:
     Args:
         programs: One program, or several that ``run`` takes by index.
         device: Ignored.
-        options: Only ``exchange.enablePrefetch`` and ``exchange.prefetchDepth`` have a meaning here.
+        options: Only ``exchange.enablePrefetch``, ``exchange.prefetchDepth``, ``target.floatingPoint`` and ``prng.seed`` have a meaning here.
 
     Raises:
         ControlProgramError: a program contains itself.
@@ -79,7 +81,9 @@ class ReferenceEngine:
         ipus = graph.target.num_ipus
         self._compute_sets = {number: BoundComputeSet(each, per_ipu, ipus, runners) for number, each in used.items()}
         self._streams_used = [streams_used(p) for p in self._programs]
-        wanted = {"exchange.enablePrefetch": True, "exchange.prefetchDepth": 1, **(options or {})}
+        defaults = {"exchange.enablePrefetch": True, "exchange.prefetchDepth": 1, "target.floatingPoint": "device", "prng.seed": 1}
+        wanted = {**defaults, **(options or {})}
+        self._machine = Machine(wanted["target.floatingPoint"] == "ieee", int(wanted["prng.seed"]))
         self._streams = HostStreams(graph.streams, self._replicas, int(wanted["exchange.prefetchDepth"]) if wanted["exchange.enablePrefetch"] else 0)
         self._remotes = {name: RemoteRows(remote, self._replicas) for name, remote in graph.remotes.items()}
         self._reads, self._writes = dict(graph.host_reads), dict(graph.host_writes)
@@ -91,6 +95,7 @@ class ReferenceEngine:
     def load(self, device: Any = None) -> None:
         """Start over: initial values, remote buffers zero, nothing prefetched."""
         self._memory.load()
+        self._machine.restart()
         self._streams.invalidate()
         for rows in self._remotes.values():
             rows.clear()
@@ -228,6 +233,12 @@ class ReferenceEngine:
                 values = self._memory.read_tensor(program.tensor)
                 if (error := unequal(f"{program!r}: in {checks.describe(program.tensor)} differ", list(values))) is not None:
                     raise error
+            case ModifyFloatingPointBehaviour():
+                if program.before is not None:
+                    self._memory.write_tensor(program.before, np.full((self._replicas, *program.before.shape), self._machine.bits, np.uint32))
+                self._machine.bits = self._machine.bits & ~program.clear | program.set_
+            case RestoreFloatingPointBehaviour():
+                self._machine.bits = behaviour_of(self._memory.read_tensor(program.state), str(program.site))
             case Sync() | WriteUndef():
                 pass  # no data changes; what WriteUndef leaves is undefined, so anything may stay
             case _:
@@ -239,7 +250,8 @@ class ReferenceEngine:
         result = np.zeros((self._replicas, program.dst.num_elements), values.dtype)
         around = Around(*program.rings(), program.method, program.operator, program.partials, program.root)
         for members in program.members():
-            rows = exchange_rows(program.kind, [values[m] for m in members], around)
+            with self._machine.computing():
+                rows = exchange_rows(program.kind, [values[m] for m in members], around)
             for member, row in zip(members, rows, strict=True):
                 result[member, : row.size] = row
         return result
@@ -247,7 +259,7 @@ class ReferenceEngine:
     def _execute(self, program: Execute) -> None:
         prints: list[str] = []
         try:
-            self._compute_sets[program.compute_set.id].execute(self._memory, prints)
+            self._compute_sets[program.compute_set.id].execute(self._memory, self._machine, prints)
         finally:
             if prints:
                 (self._print_stream or sys.stderr).write("".join(prints))

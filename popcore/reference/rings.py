@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from popcore.dialect import rounding
 from popcore.executable.schedules import ALGORITHMS, CollectiveOperator, chunk_bounds
 from popcore.types import Array, ElementType
 
@@ -54,7 +55,7 @@ class Ring:
         self.elements_sent = 0
         with np.errstate(all="ignore"):
             brought = [row.astype(around.partials.numpy) for row in rows]
-            self.brought = [row * row for row in brought] if self.operator is CollectiveOperator.SQUARE_ADD else brought
+            self.brought = [rounding.on_arrays(np.multiply, row, row) for row in brought] if self.operator is CollectiveOperator.SQUARE_ADD else brought
 
     def reduce_scatter(self) -> list[Array]:
         """For each rank its chunk of the result."""
@@ -146,8 +147,9 @@ class Ring:
 
     def _finished(self, values: Array) -> Array:
         with np.errstate(all="ignore"):
-            divided: Array = values / values.dtype.type(self.p) if self.operator is CollectiveOperator.MEAN else values
-            return divided.astype(self.dtype)
+            if self.operator is CollectiveOperator.MEAN:
+                values = rounding.on_arrays(np.divide, values, values.dtype.type(self.p))
+            return values if values.dtype == self.dtype else rounding.narrow_array(values)
 
 
 def exchange_rows(kind: str, rows: Sequence[Array], around: Around) -> list[Array]:
@@ -172,13 +174,13 @@ def combine(operator: CollectiveOperator, a: Array, b: Array) -> Array:
     made: Any
     match operator:
         case CollectiveOperator.ADD | CollectiveOperator.SQUARE_ADD | CollectiveOperator.MEAN:
-            made = a + b
+            made = rounding.on_arrays(np.add, a, b)
         case CollectiveOperator.MUL:
-            made = a * b
+            made = rounding.on_arrays(np.multiply, a, b)
         case CollectiveOperator.MIN:
-            made = np.where((a < b) | (a != a), a, b)  # a NaN stays
+            made = _chosen(np.where((a < b) | (a != a), a, b))  # a NaN stays
         case CollectiveOperator.MAX:
-            made = np.where((a > b) | (a != a), a, b)
+            made = _chosen(np.where((a > b) | (a != a), a, b))
         case CollectiveOperator.LOGICAL_AND:
             made = a & b
         case CollectiveOperator.LOGICAL_OR:
@@ -187,3 +189,9 @@ def combine(operator: CollectiveOperator, a: Array, b: Array) -> Array:
             made = b
     result: Array = made
     return result
+
+
+def _chosen(values: Array) -> Array:
+    """FLOAT of which one of two was chosen: a denormal is zero where denormals are flushed."""
+    flushed: Array = values * np.float32(1) if values.dtype == np.float32 else values
+    return flushed

@@ -6,13 +6,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from popcore import native
 from popcore.codelet import Codelet, Field, NativeCodelet
-from popcore.dialect import interpret, lower, make_view
+from popcore.dialect import interpret, lower, make_view, rounding
 from popcore.errors import GraphConnectionError
 from popcore.graph.columns import EXTRA, UNCONNECTED, Column
 from popcore.graph.regions import SHIFT, Regions, one_run
 from popcore.graph.vertex import ComputeSet, VertexGroup
-from popcore.program.printing import Place, native_fault, print_line, site_exception, vertex_fault
+from popcore.kernels.behaviour import TRAP_KINDS
+from popcore.kernels.randomness import key_of_call
+from popcore.program.printing import Place, floating_point_fault, native_fault, print_line, site_exception, vertex_fault
+from popcore.reference.machine import Machine
 from popcore.reference.memory import Memory
 from popcore.reference.races import check_races
 from popcore.types import Array
@@ -66,6 +70,7 @@ class BoundComputeSet:
     def __init__(self, compute_set: ComputeSet, tiles_per_ipu: int, ipus: int, codelets: Mapping[Codelet, Runner]) -> None:
         self.name, self._tiles_per_ipu, self._ipus = compute_set.name, tiles_per_ipu, ipus
         self._replica = 0  # that runs
+        self.machine: Machine  # that it runs on
         self._replicas = compute_set.graph.replication_factor
         vertices: list[BoundVertex] = []
         for codelet, group in compute_set.groups.items():
@@ -73,16 +78,19 @@ class BoundComputeSet:
         self._vertices = sorted(vertices, key=lambda v: v.tile)
         check_races(compute_set, [(v.label, [(f.field, f.pieces) for f in v.fields.values()]) for v in self._vertices])
 
-    def execute(self, memory: Memory, prints: list[str]) -> None:
+    def execute(self, memory: Memory, machine: Machine, prints: list[str]) -> None:
         """Run every vertex on the memory as it is, then write what they wrote; what codelets print is appended as lines.
 
         Raises: VertexError: one raised; the memory is then as it was.
         """
+        self.machine = machine
+        machine.phase += bool(self._vertices)
         read = [{name: bound.read(memory) for name, bound in vertex.fields.items()} for vertex in self._vertices]
         for self._replica in range(memory.replicas):
             for vertex, values in zip(self._vertices, read, strict=True):
                 arrays = {name: bound.of_replica(values[name], self._replica) for name, bound in vertex.fields.items()}
-                vertex.runner.run(self, vertex, arrays, prints)
+                with machine.computing():
+                    vertex.runner.run(self, vertex, arrays, prints)
         for vertex, values in zip(self._vertices, read, strict=True):
             for name, bound in vertex.fields.items():
                 for piece, array in zip(bound.pieces, values[name] if bound.field.writes else (), strict=bound.field.writes):
@@ -92,6 +100,10 @@ class BoundComputeSet:
     def replica(self) -> int | None:
         """The replica that runs, where there are several."""
         return self._replica if self._replicas > 1 else None
+
+    def vertex_place(self, vertex: BoundVertex, worker: int) -> Place:
+        """A vertex as messages name it."""
+        return Place(vertex.codelet.name, vertex.index, vertex.tile, self.name, worker if vertex.codelet.workers > 1 else None, self.replica)
 
     def place(self, tile: int) -> tuple[int, int]:
         """IPU, counted over all replicas, and tile within it."""
@@ -114,28 +126,34 @@ class _Interpreted:
 
     def run(self, owner: BoundComputeSet, vertex: BoundVertex, arrays: Mapping[str, Any], prints: list[str]) -> None:
         views = {name: make_view(bound.field, arrays[name]) for name, bound in vertex.fields.items()}
-        if vertex.codelet.workers == 1:
-            self._compute(views, _Context(self, owner, vertex, 0, prints), None)
-            return
+        machine, several = owner.machine, vertex.codelet.workers > 1
         for worker in reversed(range(vertex.codelet.workers)):
-            self._compute(views, _Context(self, owner, vertex, worker, prints), worker)
+            replica = owner.replica or 0
+            rounding.begin(key_of_call(machine.seed, self.lowered.identity, machine.phase, replica, vertex.tile, vertex.index, worker))
+            try:
+                self._compute(views, _Context(self, owner, vertex, worker, prints), worker if several else None)
+            except rounding.Trap as trap:
+                raise floating_point_fault(owner.vertex_place(vertex, worker), trap.kind, trap.values) from trap
 
 
 class _Compiled:
     """A codelet in C++: the driver that engines use, one vertex at a time."""
 
     def __init__(self, codelet: NativeCodelet) -> None:
-        from popcore.bindings.calls import Caller  # most graphs have none
+        from popcore.bindings.calls import Call, Caller  # most graphs have none
 
-        self._caller = Caller(codelet.native)
+        self._caller, self._call = Caller(codelet.native), Call
         self._caller.forget()
 
     def run(self, owner: BoundComputeSet, vertex: BoundVertex, arrays: Mapping[str, Any], prints: list[str]) -> None:
-        fault, lines = self._caller.run([arrays[f.name] for f in vertex.codelet.fields], vertex.tile)
+        machine = owner.machine
+        call = self._call(vertex.tile, vertex.index, machine.phase, owner.replica or 0, machine.seed, native.rules_of(machine.arithmetic))
+        fault, lines = self._caller.run([arrays[f.name] for f in vertex.codelet.fields], call)
         prints += [print_line(*owner.place(vertex.tile), worker, text) for worker, text in lines]
+        if fault is not None and (kind := TRAP_KINDS.get(fault.site - (1 << 64))) is not None:
+            raise floating_point_fault(owner.vertex_place(vertex, fault.worker), kind, ())
         if fault is not None:
-            place = Place(vertex.codelet.name, vertex.index, vertex.tile, owner.name, fault.worker if vertex.codelet.workers > 1 else None, owner.replica)
-            raise native_fault(place, fault, vertex.codelet.site)
+            raise native_fault(owner.vertex_place(vertex, fault.worker), fault, vertex.codelet.site)
 
 
 def runners_of(codelets: Iterable[Codelet]) -> dict[Codelet, Runner]:
@@ -155,11 +173,8 @@ class _Context:
         self._sites, self._owner, self._vertex, self._worker, self._prints = runner.lowered.sites, owner, vertex, worker, prints
 
     def fail(self, site: int, values: Sequence[Any]) -> Any:
-        vertex, found = self._vertex, self._sites[site]
-        place = Place(
-            vertex.codelet.name, vertex.index, vertex.tile, self._owner.name, self._worker if vertex.codelet.workers > 1 else None, self._owner.replica
-        )
-        raise vertex_fault(place, site_exception(found, values), found.file, found.line, values)
+        found = self._sites[site]
+        raise vertex_fault(self._owner.vertex_place(self._vertex, self._worker), site_exception(found, values), found.file, found.line, values)
 
     def print(self, site: int, values: Sequence[Any]) -> None:
         text = self._sites[site].message(values)

@@ -24,10 +24,11 @@ def compile_file(name):
 class Built:
     """A graph with one vertex on TILE, its edges on other tiles.
 
-    ``fields``: name -> array (0-d for a scalar edge), list of arrays for lists. ``state``: name -> initial value.
+    ``fields``: name -> array (0-d for a scalar edge), list of arrays for lists. ``state``: name -> initial value. ``mode``, ``behaviour``: of
+    floating-point arithmetic. What else is given is for ``add_codelets``.
     """
 
-    def __init__(self, file, codelet, fields, state=None, tile=TILE, runs=1, **options):
+    def __init__(self, file, codelet, fields, state=None, tile=TILE, runs=1, mode="device", behaviour=None, **options):
         self.graph = graph = pc.Graph(pc.Device("M2000", num_ipus=1, tiles_per_ipu=8).target)
         graph.add_codelets(*([file] if not isinstance(file, str) or "\n" in file else [CODELETS / file]), **options)
         cs = graph.add_compute_set("cs")
@@ -36,7 +37,11 @@ class Built:
         self.vertex = graph.add_vertex(cs, codelet, connections, tile=tile)
         for name, value in (state or {}).items():
             graph.set_initial_value(self.vertex[name], value)
-        self.program = program.Repeat(runs, program.Sequence(program.Execute(cs)))
+        self.program = program.Sequence()
+        if behaviour is not None:
+            pc.set_floating_point_behaviour(graph, self.program, behaviour)
+        self.program.add(program.Repeat(runs, program.Sequence(program.Execute(cs))))
+        self.options = {"target.floatingPoint": mode}
 
     def _tensors(self, name, value):
         if isinstance(value, (list, tuple)):
@@ -53,7 +58,7 @@ class Built:
         return t
 
     def run(self, engine_class):
-        engine = engine_class(self.graph, self.program)
+        engine = engine_class(self.graph, self.program, options=self.options)
         engine.run()
         return {name: engine.read_tensor(name) for name in self.shown}
 

@@ -29,6 +29,7 @@ BAND = {room: i for i, rooms in enumerate(BANDS) for room in rooms}
 GROUND = set(BANDS[0])  # small enough to see at a glance; its files may import each other
 KERNELS_MAY_IMPORT = {"numpy", "numba", "llvmlite"}
 KERNELS_ARE_LOADED_BY = {"engine", "native"}
+LAWS = {"kernels.behaviour", "kernels.randomness"}  # what a result is: no code but plain Python, for whoever computes one
 
 
 def source_files():
@@ -78,7 +79,7 @@ def faults(path, module):
             continue
         if room == "kernels":
             yield f"{where}: kernels do not even stand on the ground"
-        elif other == "kernels" and room not in KERNELS_ARE_LOADED_BY:
+        elif other == "kernels" and room not in KERNELS_ARE_LOADED_BY and what.removeprefix("popcore.") not in LAWS:
             yield f"{where}: only engine and native load kernels"
         elif BAND[other] >= BAND[room] and not (room == "cli" and other == "__init__"):
             yield f"{where}: {other} is {'a neighbour of' if BAND[other] == BAND[room] else 'above'} {room}"
@@ -98,6 +99,14 @@ def test_imports_point_down(path, module):
     """
     found = list(faults(path, module))
     assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("module", sorted(LAWS))
+def test_laws_import_nothing_heavy(module):
+    """
+    Only what Python brings.
+    """
+    assert all(what.split(".")[0] in sys.stdlib_module_names for _, what in imports(MODULES[module], module))
 
 
 def test_a_wrong_import_is_seen(tmp_path):

@@ -180,12 +180,12 @@ def test_native_code_agrees_on_many_numbers() -> None:
 
 def test_half_is_rounded_once() -> None:
     """
-    Of all halves: the FLOAT result to the nearest half.
+    Of all halves: the FLOAT result to the nearest half, 65504 where it is too large.
     """
     a = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
     b = np.resize(np.array([0.5, -2.0, 3.0, np.inf, np.nan, 1e-3], np.float16), a.size)
     found = _native(HALF, a, b)
-    wide = [x.astype(np.float32) for x in (a, b)]
-    with np.errstate(over="ignore"):
-        for row, name in zip(found, FORMULAS, strict=True):
-            assert _same(row, evaluate(name, *wide[: ARITY[name]]).astype(np.float16).astype(np.float32)).all(), name
+    wide = [np.where(np.isinf(x), np.nan, x).astype(np.float32) for x in (a, b)]  # an infinite HALF is no number
+    for row, name in zip(found, FORMULAS, strict=True):
+        rounded = np.clip(evaluate(name, *wide[: ARITY[name]]), -65504, 65504).astype(np.float16)
+        assert _same(row, rounded.astype(np.float32)).all(), name

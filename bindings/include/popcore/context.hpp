@@ -26,6 +26,9 @@ struct Context {
   std::int32_t tile;
   std::uint32_t worker;
   std::uint64_t random;
+  const void *memory; // of the replica
+  std::uint64_t key; // of stochastic rounding, see rounding.hpp
+  std::uint64_t roundings;
   std::int64_t seen_position; // of the time limit
   std::int64_t seen_at;
   std::uint32_t seen_worker;
@@ -51,6 +54,16 @@ inline std::int64_t limit_nanoseconds = 0; // of one call of compute, in time of
   aux[POPCORE_AUX_VALUES + 1] = reinterpret_cast<std::uintptr_t>(text);
   aux[POPCORE_AUX_VALUES + 2] = reinterpret_cast<std::uintptr_t>(file);
   aux[POPCORE_AUX_VALUES + 3] = static_cast<std::uint64_t>(line);
+  context->running = false;
+  siglongjmp(context->out, 1);
+}
+
+// End this vertex at a floating-point result that stops the program; ``site`` says which, see kernels/behaviour.py.
+[[noreturn]] inline void stop_at(Context *context, std::int64_t site) {
+  std::uint64_t *aux = context->aux;
+  aux[POPCORE_AUX_SITE] = std::uint64_t(site);
+  aux[POPCORE_AUX_COUNT] = aux[POPCORE_AUX_TAGS] = 0;
+  aux[POPCORE_AUX_WORKER] = context->worker;
   context->running = false;
   siglongjmp(context->out, 1);
 }

@@ -5,6 +5,7 @@
 #include <popcore/builtins.hpp>
 #include <popcore/fields.hpp>
 #include <popcore/guard.hpp>
+#include <popcore/rounding.hpp>
 #include <popcore/statics.hpp>
 
 #define printf popcore_printf
@@ -101,18 +102,37 @@ template <class V, class Fields> constexpr auto describe_fields() {
   return table;
 }
 
+#ifdef POPCORE_TRAPS
+#define POPCORE_APART __attribute__((noinline)) // what is raised inside must not move past where flags are cleared and looked at
+#else
+#define POPCORE_APART
+#endif
+
+template <class V> POPCORE_APART void call_compute(V &vertex, [[maybe_unused]] unsigned worker) {
+  if constexpr (TakesWorker<V>::value)
+    vertex.compute(worker);
+  else
+    vertex.compute();
+}
+
+template <class V> void compute_as(V &vertex, Context *context, unsigned worker) {
+  context->worker = worker;
+  begin_rounding(context, worker);
+  clear_flags();
+  call_compute(vertex, worker);
+  check_flags(context);
+}
+
 template <class V> void compute(V &vertex, Context *context, bool threads) {
   if constexpr (TakesWorker<V>::value) {
     if (threads) {
-      compute_on_threads(context, &vertex, [](void *v, unsigned worker) { static_cast<V *>(v)->compute(worker); });
+      compute_on_threads(context, &vertex, [](void *v, unsigned worker) { compute_as(*static_cast<V *>(v), current, worker); });
       return;
     }
-    for (unsigned worker = 6; worker-- > 0;) {
-      context->worker = worker;
-      vertex.compute(worker);
-    }
+    for (unsigned worker = 6; worker-- > 0;)
+      compute_as(vertex, context, worker);
   } else {
-    vertex.compute();
+    compute_as(vertex, context, 0);
   }
 }
 
@@ -130,6 +150,7 @@ template <class V, class Fields> __attribute__((noinline)) void run(const Call &
   alignas(V) unsigned char raw[sizeof(V)] = {}; // never constructed: constructors of vertices are often not defined
   V &vertex = *reinterpret_cast<V *>(raw);
   Pieces pieces;
+  context->memory = call.mem;
   for (std::int64_t k = call.t0; k < call.t1; ++k) {
     context->tile = call.tiles[k];
     std::uint8_t *tile = call.mem + call.tile_base[call.tiles[k]];

@@ -2,6 +2,7 @@
 //
 // The handlers act only on a thread that is inside a codelet of this library; else they pass on to whoever was there.
 #pragma once
+#include <popcore/rounding.hpp>
 #include <exception>
 
 #include "context.hpp"
@@ -113,6 +114,8 @@ inline std::int64_t guarded(std::uint64_t *aux, Body body, const void *what, con
   context.tile = of ? of->tile : 0;
   context.worker = 0;
   context.random = 0;
+  context.memory = of ? of->memory : nullptr;
+  context.key = context.roundings = 0;
   context.scale = 0;
   context.seen_position = -1;
   context.seen_at = 0;
@@ -178,6 +181,8 @@ __attribute__((noinline)) inline void compute_on_threads(Context *context, void 
     if (workers[n].result) {
       context->worker = n;
       const std::uint64_t *values = workers[n].aux + POPCORE_AUX_VALUES;
+      if (workers[n].aux[POPCORE_AUX_SITE] != NATIVE_SITE)
+        stop_at(context, std::int64_t(workers[n].aux[POPCORE_AUX_SITE]));
       fail(context, FaultKind(values[0]), kept(reinterpret_cast<const char *>(values[1])), reinterpret_cast<const char *>(values[2]), int(values[3]));
     }
   }

@@ -1,7 +1,14 @@
-// half as a tile's overflow rule has it: a result too large is the largest number of its sign, and an infinity that comes in gives NaN.
+// half as a tile has it: a result too large is the largest number of its sign, and an infinity that comes in gives NaN.
 // Otherwise it is _Float16: rounded after every operation, float beside a float, half beside an integer.
+//
+// POPCORE_HALF_SATURATES   as above; without it and the next ones half is _Float16 itself
+// POPCORE_HALF_NANOO       besides: a result too large is NaN
+// POPCORE_HALF_STOCHASTIC  besides, or with POPCORE_HALF_IEEE (infinities as in _Float16): rounded by random bits
+// POPCORE_TRAPS            bits of what stops the program: 1 an invalid operation, 2 a division by zero, 4 an overflow
 #pragma once
 #include <cstddef>
+#include <popcore/context.hpp>
+#include <popcore/rounding.hpp>
 #include <type_traits>
 
 namespace popcore {
@@ -12,20 +19,42 @@ template <class T> using IsNumber = std::conjunction<std::negation<std::is_same<
 class SaturatingHalf {
   _Float16 value_;
 
-  static constexpr float largest = 65504.0f;
-  static constexpr float operand(SaturatingHalf x) { // of arithmetic
-    const float wide = float(x.value_);
-    return wide - wide == 0 ? wide : __builtin_nanf("");
+#ifdef POPCORE_HALF_IEEE
+  static constexpr bool ieee = true;
+#else
+  static constexpr bool ieee = false;
+#endif
+  static constexpr float largest = 65504.0f, overflows = 65520.0f;
+  static constexpr _Float16 nearest(float x) {
+#ifdef POPCORE_HALF_NANOO
+    return x >= overflows || x <= -overflows ? _Float16(__builtin_nanf("")) : _Float16(x);
+#else
+    return x > largest ? _Float16(largest) : x < -largest ? _Float16(-largest) : _Float16(x);
+#endif
   }
 
 public:
+  static constexpr float operand(SaturatingHalf x) { // of arithmetic
+    const float wide = float(x.value_);
+    return ieee || wide - wide == 0 ? wide : __builtin_nanf("");
+  }
   SaturatingHalf() = default;
   constexpr SaturatingHalf(_Float16 value) : value_(value) {}
   template <class T, class = std::enable_if_t<IsNumber<T>::value>> constexpr SaturatingHalf(T x) : value_(converted(float(x))) {}
   constexpr operator float() const { return float(value_); }
 
-  static constexpr _Float16 converted(float x) { return x - x == 0 ? rounded(x).value_ : _Float16(__builtin_nanf("")); }
-  static constexpr SaturatingHalf rounded(float x) { return SaturatingHalf(x > largest ? _Float16(largest) : x < -largest ? _Float16(-largest) : _Float16(x)); }
+  static constexpr _Float16 converted(float x) { return ieee || x - x == 0 ? rounded(x).value_ : _Float16(__builtin_nanf("")); }
+  static constexpr SaturatingHalf rounded(float x) {
+#ifdef POPCORE_TRAPS
+    if ((x >= overflows || x <= -overflows) && x - x == 0)
+      raise_overflow();
+#endif
+#ifdef POPCORE_HALF_STOCHASTIC
+    if (!__builtin_is_constant_evaluated())
+      return SaturatingHalf(stochastic(x));
+#endif
+    return SaturatingHalf(nearest(x));
+  }
 
   friend constexpr SaturatingHalf operator+(SaturatingHalf a, SaturatingHalf b) { return rounded(operand(a) + operand(b)); }
   friend constexpr SaturatingHalf operator-(SaturatingHalf a, SaturatingHalf b) { return rounded(operand(a) - operand(b)); }

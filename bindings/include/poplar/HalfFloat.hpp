@@ -6,13 +6,15 @@
 #include <limits>
 #include <type_traits>
 
-#ifdef POPCORE_HALF_SATURATES
+#if defined(POPCORE_HALF_SATURATES) || defined(POPCORE_HALF_STOCHASTIC)
 #include <popcore/saturating_half.hpp>
 typedef popcore::SaturatingHalf half;
 #define POPCORE_ROUNDED half::rounded
+#define POPCORE_OPERAND half::operand
 #else
 typedef _Float16 half;
 #define POPCORE_ROUNDED half
+#define POPCORE_OPERAND float
 #endif
 
 namespace poplar {
@@ -32,7 +34,7 @@ template <> struct numeric_limits<half> {
   static constexpr bool is_iec559 = true;
   static constexpr bool is_bounded = true;
   static constexpr bool is_modulo = false;
-  #ifdef POPCORE_HALF_SATURATES
+#ifdef POPCORE_HALF_SATURATES
   static constexpr bool has_infinity = false;
 #else
   static constexpr bool has_infinity = true;
@@ -77,9 +79,9 @@ template <> inline constexpr bool is_scalar_v<half> = true;
 
 // Computed as float and rounded once, which is right for the basic ones and how a tile does the others.
 #define POPCORE_ONE(NAME) \
-  inline half NAME(half x) { return POPCORE_ROUNDED(__builtin_##NAME##f(float(x))); }
+  inline half NAME(half x) { return POPCORE_ROUNDED(__builtin_##NAME##f(POPCORE_OPERAND(x))); }
 #define POPCORE_TWO(NAME) \
-  inline half NAME(half x, half y) { return POPCORE_ROUNDED(__builtin_##NAME##f(float(x), float(y))); }
+  inline half NAME(half x, half y) { return POPCORE_ROUNDED(__builtin_##NAME##f(POPCORE_OPERAND(x), POPCORE_OPERAND(y))); }
 POPCORE_ONE(sqrt)
 POPCORE_ONE(cbrt)
 POPCORE_ONE(exp)
@@ -106,20 +108,21 @@ POPCORE_ONE(round)
 POPCORE_ONE(trunc)
 POPCORE_ONE(rint)
 POPCORE_ONE(nearbyint)
-POPCORE_ONE(fabs)
 POPCORE_TWO(pow)
 POPCORE_TWO(fmod)
 POPCORE_TWO(remainder)
 POPCORE_TWO(atan2)
-POPCORE_TWO(fmin)
-POPCORE_TWO(fmax)
-POPCORE_TWO(copysign)
 POPCORE_TWO(hypot)
 #undef POPCORE_ONE
 #undef POPCORE_TWO
 
-inline half abs(half x) { return half(__builtin_fabsf(float(x))); }
-inline half fma(half x, half y, half z) { return POPCORE_ROUNDED(__builtin_fmaf(float(x), float(y), float(z))); }
+// No arithmetic: infinities stay.
+inline half fabs(half x) { return half(_Float16(__builtin_fabsf(float(x)))); }
+inline half abs(half x) { return fabs(x); }
+inline half fmin(half x, half y) { return half(_Float16(__builtin_fminf(float(x), float(y)))); }
+inline half fmax(half x, half y) { return half(_Float16(__builtin_fmaxf(float(x), float(y)))); }
+inline half copysign(half x, half y) { return half(_Float16(__builtin_copysignf(float(x), float(y)))); }
+inline half fma(half x, half y, half z) { return POPCORE_ROUNDED(__builtin_fmaf(POPCORE_OPERAND(x), POPCORE_OPERAND(y), POPCORE_OPERAND(z))); }
 inline bool isnan(half x) { return __builtin_isnan(float(x)); }
 inline bool isinf(half x) { return __builtin_isinf(float(x)); }
 inline bool isfinite(half x) { return __builtin_isfinite(float(x)); }

@@ -17,10 +17,12 @@ from popcore.compiler.ir import DEVICE_TO_HOST, HOST_TO_DEVICE, Code, ComputeSte
 from popcore.compiler.passes import lower_replicas
 from popcore.errors import ControlProgramError
 from popcore.executable import Decision, Yield
+from popcore.executable.executable import MODIFY, RESTORE
 from popcore.executable.opcodes import Op
 from popcore.graph import Graph, Tensor
 from popcore.graph.regions import Regions
 from popcore.program import checks, copies, nodes
+from popcore.program.behaviour import ModifyFloatingPointBehaviour, RestoreFloatingPointBehaviour
 from popcore.program.collectives import Collective
 from popcore.program.parting import ways_of
 from popcore.program.walk import body_of, children, streams_used, walk
@@ -162,6 +164,12 @@ class _Lowering(CodeBuilder):
                 lower_replicas.cross_copy(self, program)
             case nodes.CrossReplicaCopy():
                 self.add(Op.RUN, self.step(program, lambda: CopyStep(program.src.regions(), program.dst.regions(), program.name or "cross_replica_copy")))
+            case ModifyFloatingPointBehaviour():
+                self.modify_behaviour(program)
+            case RestoreFloatingPointBehaviour():
+                self.add(Op.RUN, self.host_step(program.state, DEVICE_TO_HOST, RESTORE), name=RESTORE)
+                request = Yield(RESTORE, dtype=program.state.dtype, shape=program.state.shape, site=str(program.site))
+                self.add(Op.YIELD, self.yield_row(request), name=RESTORE)
             case nodes.CycleCount():
                 return self.cycle_count(program)
             case _:
@@ -185,6 +193,14 @@ class _Lowering(CodeBuilder):
 
         self.add(Op.YIELD, begin, name="cycle_count")
         return [program.body, after]
+
+    def modify_behaviour(self, program: ModifyFloatingPointBehaviour) -> None:
+        before = program.before
+        told = (before.dtype, before.shape) if before is not None else (None, ())
+        request = Yield(MODIFY, clear=program.clear, set=program.set_, dtype=told[0], shape=told[1])
+        self.add(Op.YIELD, self.yield_row(request), name=MODIFY)
+        if before is not None:
+            self.add(Op.RUN, self.host_step(before, HOST_TO_DEVICE, MODIFY), name=MODIFY)
 
     def copy(self, program: copies.Copy) -> None:
         if program.kind == "tensor":

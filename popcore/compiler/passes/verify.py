@@ -14,6 +14,7 @@ from popcore.graph import Graph, Tensor
 from popcore.graph.regions import SHIFT
 from popcore.graph.vertex import ComputeSet, VertexGroup
 from popcore.program import copies, nodes
+from popcore.program.behaviour import ModifyFloatingPointBehaviour, RestoreFloatingPointBehaviour
 from popcore.program.collectives import Collective
 from popcore.program.walk import check_acyclic, walk
 from popcore.types import Array
@@ -69,6 +70,10 @@ def _tensors(program: nodes.Program) -> list[Tensor]:
             return [program.src, program.dst]
         case nodes.CycleCount():
             return [program.counter]
+        case ModifyFloatingPointBehaviour():
+            return [] if program.before is None else [program.before]
+        case RestoreFloatingPointBehaviour():
+            return [program.state]
     return []
 
 

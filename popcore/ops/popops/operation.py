@@ -38,11 +38,16 @@ class Operation(enum.Enum):
             case Operation.MUL | Operation.LOGICAL_AND:
                 return 1
             case Operation.MIN:
-                return math.inf if dtype.is_floating else limits(dtype)[1]
+                return _greatest(dtype) if dtype.is_floating else limits(dtype)[1]
             case Operation.MAX:
-                return -math.inf if dtype.is_floating else limits(dtype)[0]
+                return -_greatest(dtype) if dtype.is_floating else limits(dtype)[0]
             case Operation.LOG_ADD:
-                return -math.inf
+                return -_greatest(dtype)
+
+
+def _greatest(dtype: ElementType) -> float:
+    """Infinity; of HALF, whose arithmetic has none on a device, the greatest number."""
+    return 65504.0 if dtype.kind == "half" else math.inf
 
 
 @dataclass(frozen=True)

@@ -49,3 +49,42 @@ public:
     return true;
   }
 };
+
+class Converts : public Vertex {
+public:
+  Input<Vector<float>> wide;
+  Output<Vector<half>> out;
+
+  bool compute() {
+    for (unsigned i = 0; i < wide.size(); ++i)
+      out[i] = wide[i];
+    return true;
+  }
+};
+
+class Halves : public Vertex {
+public:
+  Input<Vector<float>> x;
+  Output<Vector<float>> out;
+
+  bool compute() {
+    for (unsigned i = 0; i < x.size(); ++i)
+      out[i] = x[i] * 0.5f;
+    return true;
+  }
+};
+
+class Stops : public Vertex {
+public:
+  Input<Vector<float>> wide;
+  Output<Vector<half>> out;
+  Output<Vector<float>> inverse;
+
+  bool compute() {
+    for (unsigned i = 0; i < wide.size(); ++i) {
+      out[i] = wide[i];
+      inverse[i] = 1.0f / wide[i];
+    }
+    return true;
+  }
+};

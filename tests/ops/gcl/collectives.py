@@ -18,9 +18,11 @@ from popcore import (
     UNSIGNED_LONGLONG,
     UNSIGNED_SHORT,
 )  # fmt: skip
+from popcore.dialect import rounding
 from popcore.engine.collectives import Reduction, perform
 from popcore.executable import CollectiveCall
 from popcore.executable.schedules import ALGORITHMS, CollectiveOperator, chunk_bounds, members_of, result_elements
+from popcore.kernels.behaviour import Arithmetic
 from popcore.reference.rings import Around, exchange_rows
 
 NUMBERS = [o for o in CollectiveOperator if not o.name.startswith("LOGICAL")]
@@ -66,7 +68,7 @@ def done(made, values, threads=1):
     if made.kind != "all_reduce":
         result = np.full((len(values), made.result_elements), 1, values.dtype)
     source[:] = values
-    perform(made, source, result, threads)
+    perform(made, source, result, threads, "ieee")
     return result.copy()
 
 
@@ -79,7 +81,7 @@ def done_in_place(made, values, threads=1):
     for (at, nbytes), first in zip(spans.tolist(), cuts, strict=False):
         memory[:, at : at + nbytes] = values[:, first : first + nbytes // item].copy().view(np.uint8)
     untouched = memory.copy()
-    reduction = Reduction(made, spans, memory, threads)
+    reduction = Reduction(made, spans, memory, threads, "ieee")
     reduction.run()
     found = np.empty_like(values)
     for (at, nbytes), first in zip(spans.tolist(), cuts, strict=False):
@@ -105,7 +107,8 @@ def literal(made, values):
     """The same step by step."""
     out = np.zeros((len(values), made.result_elements), values.dtype)
     for members in members_of(made.group_type, made.group_size, len(values)):
-        rows = exchange_rows(made.kind, [values[m] for m in members], around(made))
+        with rounding.using(Arithmetic("ieee")):
+            rows = exchange_rows(made.kind, [values[m] for m in members], around(made))
         for member, row in zip(members, rows, strict=True):
             out[member, : row.size] = row
     return out

@@ -142,4 +142,4 @@ def test_building_a_large_product_is_little_work():
         b = poplin.create_mat_mul_input_rhs(graph, FLOAT, (4096, 4096), (4096, 4096))
         poplin.mat_mul(graph, a, b, prog)
 
-    assert python_calls(build) < 400_000  # nearly all of them plans that are weighed
+    assert python_calls(build) < 480_000  # nearly all of them plans that are weighed

@@ -27,7 +27,7 @@ def values(dtype, shape, seed=0):
     return np.asarray(rng.integers(-40, 40, shape) / 8).astype(dtype.numpy)
 
 
-def run(graph, prog, writes, reads, engines=(pc.ReferenceEngine, pc.Engine)):
+def run(graph, prog, writes, reads, engines=(pc.ReferenceEngine, pc.Engine), options=None):
     """What the tensors ``reads`` hold after ``prog``; both engines must agree bit for bit, NaNs aside.
 
     writes: Tensor to array; reads: name to tensor.
@@ -38,7 +38,7 @@ def run(graph, prog, writes, reads, engines=(pc.ReferenceEngine, pc.Engine)):
         graph.create_host_read(name, t)
     found = []
     for kind in engines:
-        engine = kind(graph, prog)
+        engine = kind(graph, prog, options=options)
         for i, array in enumerate(writes.values()):
             engine.write_tensor(f"write {i}", array)
         engine.run()
