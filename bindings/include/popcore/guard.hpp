@@ -20,6 +20,16 @@ inline struct sigaction before[sizeof CRASHES / sizeof CRASHES[0] + 1];
 inline thread_local timer_t ticker;
 inline thread_local int ticking = 0; // 0: no timer yet; 1: stopped; 2: running
 
+// A handler cannot ask a thread for its `current`: the first look at a thread_local of a library allocates memory, and the signal may have come in the middle
+// of malloc. So each thread leaves the address of its own here when it is first in this library; a look at a key allocates nothing.
+inline pthread_key_t currents;
+inline thread_local bool known = false;
+
+inline Context *interrupted() {
+  auto *mine = static_cast<Context **>(pthread_getspecific(currents));
+  return mine ? *mine : nullptr;
+}
+
 inline void pass_on(const struct sigaction &other, int signal, siginfo_t *info, void *state) {
   if (other.sa_flags & SA_SIGINFO)
     other.sa_sigaction(signal, info, state);
@@ -39,7 +49,7 @@ inline const char *crash_name(int signal) {
 }
 
 inline void on_crash(int signal, siginfo_t *info, void *state) {
-  Context *context = current;
+  Context *context = interrupted();
   if (context && context->running)
     fail(context, signal == SIGABRT ? ABORTED : CRASH, crash_name(signal), "", 0);
   for (unsigned i = 0; i < sizeof CRASHES / sizeof CRASHES[0]; ++i)
@@ -54,13 +64,14 @@ inline void set_ticker(long nanoseconds) {
 }
 
 inline void on_tick(int signal, siginfo_t *info, void *state) {
-  Context *context = current;
-  if (!context || !context->running) {
-    if (info->si_value.sival_ptr == &before && ticking == 2) {
-      ticking = 1;
-      set_ticker(0);
-    }
+  if (info->si_value.sival_ptr != &before) { // the timer of another library
     pass_on(before[sizeof CRASHES / sizeof CRASHES[0]], signal, info, state);
+    return;
+  }
+  Context *context = interrupted();
+  if (!context || !context->running) {
+    ticking = 1;
+    set_ticker(0);
     return;
   }
   const std::int64_t now = thread_time();
@@ -122,6 +133,8 @@ inline std::int64_t guarded(std::uint64_t *aux, Body body, const void *what, con
   context.seen_worker = 0;
   __builtin_memset(context.accumulators, 0, sizeof context.accumulators);
   Context *const outer = current;
+  if (!known)
+    known = pthread_setspecific(currents, &current) == 0;
   if (limit_nanoseconds && ticking != 2)
     start_ticker();
   current = &context;
@@ -194,6 +207,8 @@ __attribute__((noinline)) inline void compute_on_threads(Context *context, void 
 extern "C" __attribute__((weak, visibility("default"))) void popcore_prepare(std::int64_t nanoseconds) {
   using namespace popcore;
   limit_nanoseconds = nanoseconds;
+  if (pthread_key_create(&currents, nullptr) != 0)
+    return; // a thousand libraries: a crash in this one is nobody's
   struct sigaction action {};
   sigemptyset(&action.sa_mask);
   action.sa_flags = SA_SIGINFO | SA_NODEFER;
