@@ -135,11 +135,12 @@ def test_a_report_says_what_is_done_where():
 
 def test_building_a_large_product_is_little_work():
     """Whole arrays of vertices at a time: not one call for each of hundreds of thousands."""
-    graph, prog = pc.Graph(target()), program.Sequence()
 
     def build():
+        graph, prog = pc.Graph(target()), program.Sequence()
         a = poplin.create_mat_mul_input_lhs(graph, FLOAT, (4096, 4096), (4096, 4096))
         b = poplin.create_mat_mul_input_rhs(graph, FLOAT, (4096, 4096), (4096, 4096))
         poplin.mat_mul(graph, a, b, prog)
 
-    assert python_calls(build) < 480_000  # nearly all of them plans that are weighed
+    build()  # the codelets are compiled
+    assert python_calls(build) < 200_000  # nearly all of them plans that are weighed
