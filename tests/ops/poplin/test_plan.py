@@ -133,14 +133,13 @@ def test_a_report_says_what_is_done_where():
     assert "3 groups" in poplin.mat_mul_grouped_report_plan(graph, HALF, FLOAT, (3, 4, 5), (3, 5, 6))
 
 
-def test_building_a_large_product_is_little_work():
-    """Whole arrays of vertices at a time: not one call for each of hundreds of thousands."""
+def test_building_a_large_product_takes_no_more_steps_than_a_small_one():
+    """Vertices are added in whole arrays: a product of 500 times the size is little more than plans that are weighed."""
 
-    def build():
+    def build(n):
         graph, prog = pc.Graph(target()), program.Sequence()
-        a = poplin.create_mat_mul_input_lhs(graph, FLOAT, (4096, 4096), (4096, 4096))
-        b = poplin.create_mat_mul_input_rhs(graph, FLOAT, (4096, 4096), (4096, 4096))
+        a, b = (make(graph, FLOAT, (n, n), (n, n)) for make in (poplin.create_mat_mul_input_lhs, poplin.create_mat_mul_input_rhs))
         poplin.mat_mul(graph, a, b, prog)
 
-    build()  # the codelets are compiled
-    assert python_calls(build) < 200_000  # nearly all of them plans that are weighed
+    build(512)  # the codelets are compiled
+    assert python_calls(lambda: build(4096)) < 2 * python_calls(lambda: build(512))
