@@ -22,6 +22,8 @@ TO_ZERO, TO_EVEN, FROM_ZERO, UP, DOWN = range(5)
 _LEAST, _GREATEST = -149, 127  # exponents of FLOAT
 _POWERS = tuple(math.ldexp(1.0, e) for e in range(_LEAST, _GREATEST + 1))
 _END = 3.4028234663852886e38  # of FLOAT
+_LIFT = 64  # small numbers are rounded 2**64 times as large, which is exact: their steps would be denormal, and a machine may flush those
+_SMALL = math.ldexp(1.0, -60)
 
 
 def _exponent(size: Any, least: int) -> int:
@@ -68,10 +70,13 @@ class CastToGfloat(Vertex, Generic[T, S]):
             size = abs(x)
             made = size  # NaN
             if size <= _END:
-                step = _POWERS[_exponent(size, self.least) - self.fraction - _LEAST]
-                made = _whole(size / step, self.mode, x > 0) * step
-                if not self.denormals and size < _POWERS[self.least - _LEAST]:
+                up = _LIFT if size < _SMALL else 0
+                lifted, least = size * _POWERS[up - _LEAST], self.least + up
+                step = _POWERS[_exponent(lifted, least) - self.fraction - _LEAST]
+                made = _whole(lifted / step, self.mode, x > 0) * step
+                if not self.denormals and lifted < _POWERS[least - _LEAST]:
                     made = 0.0
+                made = made * _POWERS[-up - _LEAST]
             if made > self.limit:
                 made = math.nan if self.nanoo else self.limit
             self.out[i] = math.copysign(made, x)

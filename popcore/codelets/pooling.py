@@ -9,7 +9,6 @@ elements of ``data`` from ``data`` on, ``data + hop``, ... , ``depth`` times. Te
 
 from __future__ import annotations
 
-import math
 from typing import Any, Generic, TypeVar
 
 from popcore.codelet import Input, Matrix, MultiVertex, Output, Vector
@@ -42,9 +41,10 @@ class PoolSum(MultiVertex, Generic[T]):
 
 
 class PoolMax(MultiVertex, Generic[T]):
-    """out[o] is the largest of the rows of ``data`` that o meets, minus infinity of none."""
+    """out[o] is the largest of the rows of ``data`` that o meets, and of ``least``."""
 
     data: Input[Vector[T]]
+    least: Input[T]
     work: Input[Vector[INT]]
     out: Output[Matrix[T]]
 
@@ -54,7 +54,7 @@ class PoolMax(MultiVertex, Generic[T]):
             for o in range(len(out)):
                 row = out[o]
                 for j in range(len(row)):
-                    row[j] = -math.inf
+                    row[j] = self.least
             for e in range(0, len(work), _FIELDS):
                 for r in range(work[e + 3]):
                     row = out[work[e] + r * work[e + 5]]

@@ -104,7 +104,7 @@ def get_fwd_flops(params: PoolParams) -> int:
 def pool(graph: Graph, params: PoolParams, activations: Tensor, prog: program.Sequence, name: str = "", options: Options = None) -> Tensor:
     """The windows' maxima, means or sums: ``[batch, channels, *output field]``. Sums are in FLOAT and rounded once.
 
-    A window without any element gives minus infinity, 0 and 0. A maximum leaves NaN out.
+    A window without any element gives minus infinity (of HALF -65504), 0 and 0. A maximum leaves NaN out.
 
     Args:
         options: ``poolUseIntrospectiveMapping``, ``optimizeForSpeed``, ``useFloatPartialsWhereBeneficial``: PopLibs' names; nothing depends on them here.
@@ -117,10 +117,11 @@ def pool(graph: Graph, params: PoolParams, activations: Tensor, prog: program.Se
     dtype = windows.types[0]
     if params.pooling_type is PoolingType.MAX:
         out = made.new_output(dtype, call)
+        least = popops.Operation.MAX.identity(dtype)
         if made.nothing:
-            popops.fill(graph, out, prog, float("-inf"), name=call)
+            popops.fill(graph, out, prog, least, name=call)
         else:
-            made.place(PoolMax, {"data": activations}, {}, out, prog, call)
+            made.place(PoolMax, {"data": activations}, {}, out, prog, call, least=least)
         return made.as_result(out).reshape(windows.output_shape)
     total = made.sums(PoolSum, {"data": activations}, {}, prog, call).reshape(windows.output_shape)
     if params.pooling_type is PoolingType.SUM:
@@ -181,15 +182,16 @@ class _Pooling(Convolution):
             self.place(codelet, data, aligned, out, prog, name)
         return self.as_result(out)
 
-    def place(self, codelet: Any, data: Mapping[str, Any], aligned: Mapping[str, Any], out: Tensor, prog: program.Sequence, name: str) -> None:
+    def place(self, codelet: Any, data: Mapping[str, Any], aligned: Mapping[str, Any], out: Tensor, prog: program.Sequence, name: str, **values: float) -> None:
         """Add vertices of ``codelet`` that write ``out``, new and with the dimensions of its blocks.
 
         Args:
             data: Fields that see the windows' elements; ``[batch, channels, *field]`` of the input.
             aligned: Fields that see what lies where the result does.
+            values: Fields that hold the same number in all vertices.
         """
         p, v, target = self.plan, self.vertices, self.graph.target
-        connections: dict[str, Any] = {"work": self.work(v.columns), "out": (self.out.view(out), v.start, v.rows, v.columns)}
+        connections: dict[str, Any] = {**values, "work": self.work(v.columns), "out": (self.out.view(out), v.start, v.rows, v.columns)}
         for field, t in data.items():
             slabs, begin = self.slabs(self.arranged(self.data_view(t), prog, f"{name}/{field}"))
             at = begin[v.g, v.j, v.i]

@@ -86,7 +86,9 @@ def test_a_number_goes_to_a_neighbour_as_the_mode_says(form, mode):
 def test_formats_of_others():
     """bfloat16, and FP8 of five exponent bits with infinity, as ml_dtypes rounds to them."""
     x = np.random.default_rng(0).standard_normal(4000).astype(np.float32) * np.float32(2.0) ** np.random.default_rng(1).integers(-140, 127, 4000)
-    np.testing.assert_array_equal(cast(GfloatCast(FormatConfig(7, 8, 127)), x), x.astype(ml_dtypes.bfloat16).astype(np.float32))
+    wanted = x.astype(ml_dtypes.bfloat16).astype(np.float32)
+    normal = np.abs(wanted) >= np.finfo(np.float32).tiny
+    np.testing.assert_array_equal(cast(GfloatCast(FormatConfig(7, 8, 127)), x), np.where(normal, wanted, 0))  # a tile has no denormal floats
     x = np.random.default_rng(2).standard_normal(1000).astype(np.float16) * np.float16(10)
     found = cast(GfloatCast(FormatConfig(2, 5, 15)), x, HALF)
     assert found.dtype == np.float16
