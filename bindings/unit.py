@@ -84,9 +84,7 @@ class Unit:
         self.made_by_hand = all(f.suffix == ".so" for f in files) or all(f.suffix == ".c" for f in files)
         self._builder: Builder | None = None
         self._found: dict[str, NativeType] = {}
-        parts = (
-            ["", "library"] if files[0].suffix == ".so" else [toolchain.environment(toolchain.find_compiler("c" if self.made_by_hand else "c++")), "source"]
-        )
+        parts = ["", "library"] if files[0].suffix == ".so" else [toolchain.environment(toolchain.find_compiler("c" if self.made_by_hand else "c++")), "source"]
         parts += [*map(str, self.files), "\0", *self.flags, "\0", *self.rules]
         self._path = self._folder / (cache.digest(*parts) + ".json")
         self._record = self._remembered() or self._read_sources()

@@ -51,7 +51,9 @@ class Interpreter:
             (native,) = drivers([codelet], arithmetic, self._check)
             return native
         if number not in self._callbacks:
-            self._callbacks[number] = _DRIVER(_Driver(self, lower(codelet, self._check != "off"), self.executable.shadow.distance if self._check == "full" else 0))
+            self._callbacks[number] = _DRIVER(
+                _Driver(self, lower(codelet, self._check != "off"), self.executable.shadow.distance if self._check == "full" else 0)
+            )
         return ctypes.cast(self._callbacks[number], ctypes.c_void_p).value or 0
 
     def key(self, aux: Array, memory: int, position: int, identity: str, worker: int) -> int:

@@ -12,7 +12,8 @@ import pytest
 
 import popcore as pc
 from popcore import errors, program
-from popcore.bindings.unit import compile_all, open_unit
+from popcore.bindings.toolchain import CHECK_RULES
+from popcore.bindings.unit import DEVICE_RULES, compile_all, open_unit
 from popcore.codelet import codelet_of
 from tests.cases.defects import codelets
 
@@ -79,7 +80,7 @@ EACH = [pytest.param(language, case, id=f"{language} {case.codelet} {case.wrong}
 def compiled():
     """The C++ codelets, all in one library."""
     unit = open_unit(SOURCE)
-    compile_all([unit.find(name) for name in unit.names()], "full")
+    compile_all([unit.find(name) for name in unit.names()], (*DEVICE_RULES, *CHECK_RULES["full"]))
 
 
 def run(graph, language, case, k):
