@@ -1,5 +1,7 @@
 """debug.check of codelets in C++: is every mistake found, at its line, and nothing else?"""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -120,6 +122,22 @@ def test_workers_that_wait_for_each_other(graph):
     Are in an order that the check does not know: no race is reported.
     """
     assert run(graph, "Waits", "full", flags=(UNSIGNED_INT, (6,), [0] * 6), out=(INT, (6,))).tolist() == list(range(6))
+
+
+def test_engines_at_once(device):
+    """
+    Each is checked against its own memory: one finds its mistake, the others nothing.
+    """
+
+    def job(written):
+        at = (FLOAT, (6,), X) if written else (FLOAT, (6,))
+        try:
+            return [run(pc.Graph(device.target), "Sorted", "full", x=at, out=(FLOAT, (6,))).tolist() for _ in range(20)] == [X.tolist()] * 20
+        except errors.UninitialisedReadError:
+            return "found"
+
+    with ThreadPoolExecutor(3) as pool:
+        assert list(pool.map(job, (True, False, True))) == [True, "found", True]
 
 
 def test_a_library_with_its_own_driver_is_refused(graph):
