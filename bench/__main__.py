@@ -36,6 +36,7 @@ BENCHES = (
     "embedding",
     "elementwise",
     "reduce",
+    "sanitizer",
 )
 """In the order in which they run; each is ``bench/bench_NAME.py`` with a function ``rows(smoke)``."""
 

@@ -80,7 +80,7 @@ class Builder:
         if done.returncode:
             raise diagnose.compile_error(done.stderr, file.name)
         text = Text(done.stdout.encode("utf-8", "replace"))
-        return Parsed(file, text, extract(text, str(file)))
+        return Parsed(file, text, extract(text, str(file), toolchain.check_of(self.rules) != "off"))
 
     def build(self, described: Sequence[int], driven: Sequence[int], what: str) -> str:
         """Build a library with descriptions of the candidates ``described`` and drivers of ``driven``. Returns its name in the folder.
@@ -128,7 +128,8 @@ class Builder:
         whole = output.with_suffix(".ii")
         whole.write_bytes(generate.declarations(found).encode() + body + b"\n" + tail.encode("utf-8", "surrogateescape") + b"\n")
         flags = [f for f in self.flags if not f.startswith(("-I", "-D", "-U", "-l", "-L", "-Wl,"))]
-        command = [*self._command(), *self.extra, *flags, "-x", "c++-cpp-output", "-c", str(whole), "-o", str(output)]
+        checked = toolchain.checked(self.compiler, toolchain.check_of(self.rules))
+        command = [*self._command(), *checked, *self.extra, *flags, "-x", "c++-cpp-output", "-c", str(whole), "-o", str(output)]
         done = toolchain.run(command, f"{what} ({parsed.path.name})", place)
         return done.stderr or "no reason given" if done.returncode else ""
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from popcore.bindings import diagnose
 from popcore.bindings.codelet_abi import ffi
 from popcore.bindings.library import number
 from popcore.bindings.unit import DEVICE_RULES, NativeField, NativeType
@@ -27,6 +28,7 @@ _RECORD_WORKER, _RECORD_VALUES = 3, 6
 _PRINT_WORDS = 1 << 14
 _ALIGNMENT = 64
 _KINDS = ("AssertionError", "RuntimeError", "TimeoutError", "RuntimeError", "RuntimeError")
+_OUTSIDE = 5  # the kind after those: an index outside of a field
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,8 @@ def fault_of(values: Sequence[int], worker: int = 0, site: int = NATIVE_SITE) ->
     """
     if site in TRAP_SITES:
         return NativeFault("FloatingPointError", "", "", 0, worker, site)
+    if len(values) == 5 and int(values[0]) == _OUTSIDE:
+        return _outside(values, worker)
     if len(values) != 4 or not 0 <= int(values[0]) < len(_KINDS):
         shown = ", ".join(map(str, values))
         return NativeFault("RuntimeError", f"the driver gave up{': ' if shown else ''}{shown}", "", 0, worker)
@@ -74,6 +78,18 @@ def fault_of(values: Sequence[int], worker: int = 0, site: int = NATIVE_SITE) ->
     elif kind == 3:
         shown = f"an exception left compute: {shown}"
     return NativeFault(_KINDS[kind], shown, _string(file), line, worker)
+
+
+def _outside(values: Sequence[int], worker: int) -> NativeFault:
+    name, code, index, count = (int(v) for v in values[1:])
+    file, line = diagnose.line_of(code) or ("", 0)
+    index -= (index >= 1 << 63) << 64
+    return NativeFault("IndexError", f"index {_string(name) or 'of a part'}[{index}] is outside its {count} elements", file, line, worker)
+
+
+def line_of(values: Sequence[int]) -> tuple[str, int] | None:
+    """The user's line of what the shadow found: the last of the values that the driver left is where in its code."""
+    return diagnose.line_of(int(values[4]))
 
 
 def _string(address: int) -> str:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
+import shutil
 from collections.abc import Mapping
+from pathlib import Path
 
+from popcore.bindings import toolchain
 from popcore.bindings.generate import ORIGIN
 from popcore.bindings.toolchain import HEADERS
 from popcore.errors import CodeletError
@@ -15,6 +19,28 @@ _NOTE = re.compile(r"^(?P<file>[^:\n]+):(?P<line>\d+):(?:(?P<column>\d+):)? (?: 
 _OLD_CLANG = re.compile(r"unknown argument:? '-ffloat16|_Float16 is not supported")
 _UNDEFINED = re.compile(r"undefined reference to [`'](?P<name>[^'\n]+)'")
 _SHOWN_LINES = 12
+
+
+class _Place(ctypes.Structure):
+    """What dladdr tells of an address."""
+
+    _fields_ = (("file", ctypes.c_char_p), ("base", ctypes.c_void_p), ("symbol", ctypes.c_char_p), ("at", ctypes.c_void_p))
+
+
+def line_of(code: int) -> tuple[str, int] | None:
+    """The user's line that the code before address ``code`` was made of; None without binutils' addr2line, or where it knows none."""
+    command, place = shutil.which("addr2line"), _Place()
+    if command is None or not ctypes.CDLL(None).dladdr(ctypes.c_void_p(code), ctypes.byref(place)) or not place.file:
+        return None
+    library = Path(os.fsdecode(place.file))
+    done = toolchain.run([command, "-i", "-e", str(library), hex(code - 1 - place.base)], "addr2line", library.parent)
+    ours = ("/usr/include/", "/usr/lib/", os.path.realpath(toolchain.HEADERS))
+    for text in done.stdout.splitlines():  # from the innermost of what was inlined to the outermost
+        file, _, line = text.rpartition(":")
+        number = re.match(r"\d+", line)
+        if number and number[0] != "0" and not os.path.realpath(file).startswith(ours) and file != "??":
+            return file, int(number[0])
+    return None
 
 
 def casts_away_const(text: str) -> bool:

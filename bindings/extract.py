@@ -50,12 +50,15 @@ def _parser() -> Any:
     return tree_sitter.Parser(tree_sitter.Language(tree_sitter_cpp.language()))
 
 
-def extract(text: Text, main_file: str) -> Found:
+def extract(text: Text, main_file: str, checked: bool = False) -> Found:
     """Read the user's lines of a file.
+
+    Args:
+        checked: Indices are going to be checked: those of which only the address is taken are marked as not to be.
 
     Raises: CodeletError: inline assembly outside of functions, which nothing can stand for.
     """
-    reader = _Reader(text, main_file)
+    reader = _Reader(text, main_file, checked)
     reader.read(_parser().parse(text.masked).root_node, (), "")
     found = reader.found
     found.candidates = reader.candidates()
@@ -63,8 +66,8 @@ def extract(text: Text, main_file: str) -> Found:
 
 
 class _Reader:
-    def __init__(self, text: Text, main_file: str) -> None:
-        self.text, self.main_file = text, main_file
+    def __init__(self, text: Text, main_file: str, checked: bool) -> None:
+        self.text, self.main_file, self.checked = text, main_file, checked
         self.found = Found()
         self.classes: list[_Class] = []
         self.instances: list[tuple[tuple[str, ...], str, int, Any]] = []
@@ -93,6 +96,8 @@ class _Reader:
         elif kind == "gnu_asm_expression":
             self._replace_assembly(node)
             return
+        elif kind == "pointer_expression" and self.checked:
+            self._mark_address(node)
         for child in node.children:
             if child.child_count:
                 self.read(child, namespace, generic if kind in ("template_declaration", "declaration") else "")
@@ -131,6 +136,15 @@ class _Reader:
         words = node.text.split()
         if words.count(b"long") == 1 and b"double" not in words and self.text.at(node.start_point[0]).file == self.main_file:
             self._edit(node, b"unsigned int" if b"unsigned" in words else b"int")
+
+    def _mark_address(self, node: Any) -> None:
+        """``&x[i]`` is no access."""
+        argument = node.child_by_field_name("argument")
+        while argument is not None and argument.type == "parenthesized_expression":
+            argument = argument.named_children[0]
+        if argument is not None and argument.type == "subscript_expression" and node.text.startswith(b"&"):
+            indexed = argument.child_by_field_name("argument")
+            self.found.edits += [Edit(indexed.start_byte, indexed.start_byte, b" ::popcore::unchecked("), Edit(indexed.end_byte, indexed.end_byte, b")")]
 
     def _replace_assembly(self, node: Any) -> None:
         if _does_nothing(node):

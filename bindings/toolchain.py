@@ -30,6 +30,18 @@ CODE = (
     "-O3", "-funroll-loops", "-march=native", "-ffp-contract=off", "-fno-math-errno", "-fPIC", "-fvisibility=hidden",
     "-fno-semantic-interposition", "-ffunction-sections", "-fdata-sections",
 )  # fmt: skip
+# Lines of the user's file are looked up where an access is at fault. For the full check the compiler puts a call before each
+# load and store, of its detector of races, and must have moved none to where the program might not do it.
+_LINES = ("-g", "-fno-omit-frame-pointer")
+_SCALAR = ("-O2", "-fsanitize=thread", *_LINES)
+_CHECKED = {
+    "off": ((), ()),
+    "bounds": (_LINES, _LINES),
+    "full": (
+        (*_SCALAR, "-fno-tree-loop-im", "-fno-tree-pre", "-fno-code-hoisting", "-fno-hoist-adjacent-loads", "-fno-crossjumping"),
+        (*_SCALAR, "-fno-vectorize", "-fno-slp-vectorize", "-mllvm", "-tsan-instrument-read-before-write=1", "-mllvm", "-tsan-instrument-func-entry-exit=0"),
+    ),
+}
 LINK = ("-shared", "-Wl,-z,defs", "-Wl,--gc-sections")
 
 
@@ -50,6 +62,20 @@ def flags_of(compiler: str) -> tuple[str, ...]:
     if "clang" in os.path.basename(compiler):
         return ("-Xclang", "-ffloat16-excess-precision=none", "-fno-finite-loops")
     return ("-fexcess-precision=16",)
+
+
+CHECK_RULES = {"off": (), "bounds": ("-DPOPCORE_CHECK=1",), "full": ("-DPOPCORE_CHECK=2",)}
+"""Definitions for each value of ``debug.check``, which go among those of arithmetic."""
+
+
+def check_of(rules: Sequence[str]) -> str:
+    """The value of ``debug.check`` that some definitions are for."""
+    return next((check for check, defined in CHECK_RULES.items() if defined and defined[0] in rules), "off")
+
+
+def checked(compiler: str, check: str) -> tuple[str, ...]:
+    """Flags of the compiler, not of the linker, for ``debug.check``."""
+    return _CHECKED[check]["clang" in os.path.basename(compiler)]
 
 
 @functools.cache

@@ -81,12 +81,10 @@ class Unit:
         self._variants: dict[tuple[str, ...], Unit] = {self.rules: self}
         self._folder = cache.work_folder()
         self._lock = threading.RLock()
-        self._made_by_hand = all(f.suffix == ".so" for f in files) or all(f.suffix == ".c" for f in files)
+        self.made_by_hand = all(f.suffix == ".so" for f in files) or all(f.suffix == ".c" for f in files)
         self._builder: Builder | None = None
         self._found: dict[str, NativeType] = {}
-        parts = (
-            ["", "library"] if files[0].suffix == ".so" else [toolchain.environment(toolchain.find_compiler("c" if self._made_by_hand else "c++")), "source"]
-        )
+        parts = ["", "library"] if files[0].suffix == ".so" else [toolchain.environment(toolchain.find_compiler("c" if self.made_by_hand else "c++")), "source"]
         parts += [*map(str, self.files), "\0", *self.flags, "\0", *self.rules]
         self._path = self._folder / (cache.digest(*parts) + ".json")
         self._record = self._remembered() or self._read_sources()
@@ -95,8 +93,8 @@ class Unit:
         return f"Unit({', '.join(f.name for f in self.files)})"
 
     def variant(self, rules: Sequence[str]) -> Unit:
-        """The same codelets, compiled by other rules of arithmetic; those of C files and libraries are what they are."""
-        if self._made_by_hand:
+        """The same codelets, compiled by other rules of arithmetic or with other checks; those of C files and libraries are what they are."""
+        if self.made_by_hand:
             return self
         if not self._record.halves:  # what a half does is nothing to it
             rules = [rule for rule in rules if not rule.startswith(toolchain.HALF_RULE)]
@@ -104,7 +102,9 @@ class Unit:
         key = tuple(rules)
         with self._lock:
             if key not in self._variants:
-                self._variants[key] = Unit(self.files, self.flags, key)
+                self._variants[key] = made = Unit(self.files, self.flags, key)
+                known = made._record.types  # the same sources have the same types
+                known.update({number: record for number, record in self._record.types.items() if number not in known})
             return self._variants[key]
 
     def names(self) -> list[str]:
@@ -220,7 +220,7 @@ class Unit:
         with self._lock:
             asked = list(dict.fromkeys(wanted))
             for name in asked:
-                self.find(name)  # of a variant nothing is described yet
+                self.find(name)  # of a variant it may not be described yet
             have = {n: lib for n, lib in self._record.drivers.items() if cache.is_whole(self._folder, lib)}
             self._record.drivers = have
             missing = [n for n in asked if n not in have]
@@ -230,7 +230,7 @@ class Unit:
                 self._compile([*dict.fromkeys([*asked, *self._record.drivers])])
 
     def _compile(self, wanted: Sequence[str]) -> None:
-        if self._made_by_hand:
+        if self.made_by_hand:
             self._record = self._read_sources()
             return
         numbers = [int(i) for i, t in self._record.types.items() if t.name in wanted]
@@ -239,9 +239,10 @@ class Unit:
 
     def forget(self, memory: int) -> None:
         """Give all tiles of the arena at ``memory`` the first values of variables outside of vertices."""
-        if self._record.variables:
-            for name in set(self._record.drivers.values()):
-                library.load(self._folder, name).forget(memory)
+        for unit in list(self._variants.values()):
+            if unit._record.variables:
+                for name in set(unit._record.drivers.values()):
+                    library.load(unit._folder, name).forget(memory)
 
     def _remembered(self) -> _Record | None:
         content = cache.read(self._path)
@@ -260,7 +261,7 @@ class Unit:
         return record
 
     def _read_sources(self) -> _Record:
-        if self._made_by_hand:
+        if self.made_by_hand:
             return self._read_by_hand()
         builder = self._sources()
         dependencies = {file: cache.digest(Path(file).read_bytes()) for file in builder.dependencies()}

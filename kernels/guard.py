@@ -107,7 +107,9 @@ def begin(builder, block, address, nbytes, output, shared):
     for number, wanted in ((1, output), (2, shared), (3, shared)):
         if wanted:
             start = builder.bitcast(_plane(builder, block, address, number), POINTER)
-            _clear(builder, start, nbytes)
+            # The mark of the first word is where the word begins, which may be before the field.
+            before = builder.and_(builder.ptrtoint(address, I64), I64(WORD - 1)) if number == 3 else I64(0)
+            _clear(builder, builder.gep(start, [builder.neg(before)]), builder.add(nbytes, before))
 
 
 def _clear(builder, start, nbytes):

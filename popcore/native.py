@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable
 
 from popcore.bindings.cache import cache_folder
+from popcore.bindings.toolchain import CHECK_RULES
 from popcore.codelet import Codelet, NativeCodelet
 from popcore.dialect import Lowered, lower
 from popcore.kernels import objects
@@ -26,7 +27,7 @@ def drivers(codelets: Iterable[Codelet], arithmetic: Arithmetic = DEFAULT, check
 
     Raises: CodeletError for one that cannot be compiled.
     """
-    every, rules = list(codelets), rules_of(arithmetic)
+    every, rules = list(codelets), (*rules_of(arithmetic), *CHECK_RULES[check])
     compiled = [c.native for c in every if isinstance(c, NativeCodelet)]
     if compiled:
         from popcore.bindings.unit import compile_all  # most graphs have none

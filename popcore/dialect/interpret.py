@@ -42,11 +42,15 @@ def make_view(field: Field, value: Array | list[Array]) -> View:
     return view
 
 
-def interpret(lowered: Lowered) -> Callable[[Mapping[str, View], Context, int | None], None]:
-    """A function that runs ``compute`` once: ``run(views by field name, context, worker or None)``."""
+def interpret(lowered: Lowered, operations: Mapping[str, Callable[..., Any]] | None = None) -> Callable[[Mapping[str, View], Context, int | None], None]:
+    """A function that runs ``compute`` once: ``run(views by field name, context, worker or None)``.
+
+    ``operations``: in place of ``OPERATIONS``.
+    """
+    known = OPERATIONS if operations is None else operations
     made: list[Any] = []
     for function in lowered.functions:
-        names = {operation: OPERATIONS[operation.removeprefix("_pc_")] for operation in function.operations}
+        names = {operation: known[operation.removeprefix("_pc_")] for operation in function.operations}
         scope = {"__builtins__": {}, "_pc_Fault": Fault, **names}
         scope.update({name: VectorView(v, False) if isinstance(v, np.ndarray) else v for name, v in function.constants.items()})
         made.append(types.FunctionType(function.code, scope, function.name))

@@ -87,9 +87,9 @@ class Engine:
     def _make_shadow(self) -> ShadowMemory:
         if not self.executable.shadow.distance:
             raise OptionError("the option debug.check is 'full', and the Executable was compiled without", "compile the graph with debug.check 'full'")
-        native = next((c for c in self.executable.codelets if isinstance(c, NativeCodelet)), None)
-        if interpreted() or native is not None:
-            what = "codelets that run as Python" if native is None else f"codelet {native.name} ({native.site}), which is not in Python"
+        unseen = next((c for c in self.executable.codelets if isinstance(c, NativeCodelet) and c.native.unit.made_by_hand), None)
+        if unseen is not None:
+            what = f"codelet {unseen.name} ({unseen.site}), whose library has its own driver"
             raise OptionError(f"the option debug.check is 'full', which does not know what is written by {what}", "debug.check 'bounds'")
         return ShadowMemory(self.executable, self._arena.by_replica())
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from popcore.codelet import NativeCodelet
+from popcore.codelet import Codelet, NativeCodelet
+from popcore.debug import Site
 from popcore.dialect import lower
-from popcore.dialect.lowered import FaultSite
 from popcore.engine.device import Arena
 from popcore.engine.outcome import Fault, Finding, PrintRecord
 from popcore.engine.shadow import ShadowMemory
@@ -42,6 +42,9 @@ def vertex_error(executable: Executable, phase: int, fault: Fault, check: str, s
     if (kind := TRAP_KINDS.get(fault.site)) is not None:
         where = _where(fault.exception, *codelet.site) if fault.exception is not None else None
         return floating_point_fault(place, kind, fault.values, f"{where[0]}:{where[1]}" if where else "")
+    if shadow is not None and fault.values and isinstance(fault.values[0], Finding):
+        at = int(fault.values[1]) - arena.address - fault.replica * arena.stride
+        return _found(place, _site(codelet, fault, check), fault.values, shadow.describe(phase, at))
     if fault.exception is not None:
         if not isinstance(fault.exception, Exception):
             raise fault.exception  # Ctrl-C, or a debugger that was left
@@ -51,13 +54,20 @@ def vertex_error(executable: Executable, phase: int, fault: Fault, check: str, s
 
         return native_fault(place, calls.fault_of(fault.values), codelet.site)
     site = lower(codelet, check != "off").sites[fault.site]
-    if shadow is not None and fault.values and isinstance(fault.values[0], Finding):
-        at = int(fault.values[1]) - arena.address - fault.replica * arena.stride
-        return _found(place, site, fault.values, shadow.describe(phase, at))
     return vertex_fault(place, site_exception(site, fault.values), site.file, site.line, fault.values)
 
 
-def _found(place: Place, site: FaultSite, values: tuple[Any, ...], what: str) -> EngineError:
+def _site(codelet: Codelet, fault: Fault, check: str) -> Site:
+    """The line that a finding is about."""
+    if isinstance(codelet, NativeCodelet):
+        from popcore.bindings import calls
+
+        return Site(*(calls.line_of(fault.values) or codelet.site))
+    site = lower(codelet, check != "off").sites[fault.site]
+    return Site(site.file, site.line)
+
+
+def _found(place: Place, site: Site, values: tuple[Any, ...], what: str) -> EngineError:
     """The error of something that the full check found. ``what``: the element, with its variable."""
     facts: dict[str, Any] = {
         "codelet": place.codelet,

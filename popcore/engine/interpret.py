@@ -12,7 +12,8 @@ import numpy as np
 from popcore.codelet import Codelet, Field, NativeCodelet
 from popcore.dialect import Lowered, interpret, lower, make_view, rounding
 from popcore.engine.device import Arena
-from popcore.engine.outcome import vertex_at
+from popcore.engine.guarded import Guard
+from popcore.engine.outcome import Finding, vertex_at
 from popcore.executable.executable import Executable
 from popcore.executable.opcodes import ROW_WORDS
 from popcore.kernels import abi
@@ -47,10 +48,12 @@ class Interpreter:
         """The driver of a codelet of the Executable; it lives as long as this object. One in Python computes by ``self.arithmetic``."""
         codelet = self.executable.codelets[number]
         if isinstance(codelet, NativeCodelet):
-            (native,) = drivers([codelet], arithmetic)
+            (native,) = drivers([codelet], arithmetic, self._check)
             return native
         if number not in self._callbacks:
-            self._callbacks[number] = _DRIVER(_Driver(self, lower(codelet, self._check != "off")))
+            self._callbacks[number] = _DRIVER(
+                _Driver(self, lower(codelet, self._check != "off"), self.executable.shadow.distance if self._check == "full" else 0)
+            )
         return ctypes.cast(self._callbacks[number], ctypes.c_void_p).value or 0
 
     def key(self, aux: Array, memory: int, position: int, identity: str, worker: int) -> int:
@@ -66,15 +69,19 @@ class Interpreter:
 
 
 class _Driver:
-    """Calls ``compute`` for each vertex; the ``Context`` of the dialect."""
+    """Calls ``compute`` for each vertex; the ``Context`` of the dialect.
 
-    def __init__(self, owner: Interpreter, lowered: Lowered) -> None:
+    ``distance``: bytes between the planes of the shadow; 0 without the full check.
+    """
+
+    def __init__(self, owner: Interpreter, lowered: Lowered, distance: int) -> None:
         self.owner, self.lowered = owner, lowered
         codelet: Codelet = lowered.codelet
         self.fields = codelet.fields
         self.workers: Sequence[int | None] = range(codelet.workers - 1, -1, -1) if codelet.workers > 1 else (None,)
         self.row_words = sum(ROW_WORDS[field.shape] for field in self.fields)
-        self.compute = interpret(lowered)
+        self.guard = Guard(owner.memory, owner.address, distance, codelet.workers > 1) if distance else None
+        self.compute = interpret(lowered, self.guard.operations() if self.guard is not None else None)
         self.aux: Array = np.zeros(0, np.uint64)
         self.position, self.tile, self.worker = 0, 0, 0
 
@@ -128,6 +135,8 @@ class _Driver:
     def _array(self, field: Field, start: int, elements: int) -> Array:
         kind = field.dtype
         dtype = np.dtype(np.uint8) if kind.kind == "quarter" else kind.numpy
+        if self.guard is not None:
+            self.guard.begin(start, elements * kind.nbytes, field.direction == "out")
         return self.owner.memory[start : start + elements * kind.nbytes].view(dtype)
 
     def fail(self, site: int, values: Sequence[Any]) -> None:
@@ -143,6 +152,16 @@ class _Driver:
         aux = self.aux
         aux[abi.AUX_SITE], aux[abi.AUX_COUNT] = np.uint64(site & (2**64 - 1)), len(values)
         aux[abi.AUX_TAGS] = _encode(values, aux[abi.AUX_VALUES : abi.AUX_VALUES + abi.MAX_VALUES])
+
+    def found(self, site: int, finding: Finding, at: int, nbytes: int, other: int) -> None:
+        """End the vertex with what the full check found, as a compiled driver tells it."""
+        aux = self.aux
+        aux[abi.AUX_SITE], aux[abi.AUX_COUNT] = site, 4
+        aux[abi.AUX_TAGS] = abi.TAG_FINDING | abi.TAG_INT << 4 | abi.TAG_INT << 8 | abi.TAG_INT << 12
+        aux[abi.AUX_VALUES : abi.AUX_VALUES + 4] = int(finding), self.owner.address + at, nbytes, other
+        error = RuntimeError(finding.name)
+        error._pc_told = True  # type: ignore[attr-defined]  # the site is known
+        raise error
 
     def print(self, site: int, values: Sequence[Any]) -> None:
         """Leave a print record, as a compiled driver does."""

@@ -141,6 +141,7 @@ def vertex_fault(place: Place, cause: BaseException, file: str, line: int, value
         f"{vertex_line(place)}\n"
         f"  raised {type(cause).__name__}{': ' if text else ''}{text}\n"
         f"  at {file}:{line}",
+        code="out-of-bounds" if isinstance(cause, IndexError) else "raised",
         codelet=place.codelet, tile=place.tile, vertex=place.vertex, compute_set=place.compute_set, file=file, line=line, values=tuple(values),
     )  # fmt: skip
     error.__cause__ = cause

@@ -86,6 +86,18 @@ class Bytes(MultiVertex):
         self.out[worker] = worker
 
 
+class Alone(MultiVertex):
+    """One worker writes everything."""
+
+    out: Output[Vector[HALF]]
+    who: Input[INT]
+
+    def compute(self, worker):
+        if worker == self.who:
+            for i in range(len(self.out)):
+                self.out[i] = 1.0
+
+
 class Neighbour(MultiVertex):
     """Every worker reads what another one writes."""
 
@@ -103,6 +115,12 @@ class Shared(MultiVertex):
 
     def compute(self, worker):
         self.y[worker] += self.x[0]
+
+
+@pytest.fixture(autouse=True, params=["compiled", "interpreted"])
+def mode(request, monkeypatch):
+    """Codelets as machine code, and as Python: the same findings."""
+    monkeypatch.setenv("POPCORE_INTERPRET", str(int(request.param == "interpreted")))
 
 
 def run(graph, prog, reads=(), **writes):
@@ -250,6 +268,16 @@ def test_workers_that_write_into_one_word_are_found(graph, codelet, dtype, code)
     with pytest.raises(errors.WorkerRaceError, match=rf"(?s){codelet.__name__}.*worker 4.*of 'out'.*worker 5.*word") as caught:
         run(graph, prog)
     assert (caught.value.code, caught.value.other_worker) == (code, 5)
+
+
+def test_a_field_that_begins_inside_of_a_word(graph):
+    """
+    Who wrote into its first word in the vertex before does not count.
+    """
+    out = graph.add_variable(HALF, (8,), name="out", tile=0)
+    graph.set_initial_value(out, np.zeros(8, np.float16))
+    who = [graph.add_constant(INT, (), w, tile=0) for w in (5, 2)]
+    run(graph, program.Sequence(*(vertex(graph, Alone, out=out[1:4], who=w) for w in who)), [out])
 
 
 def test_workers_that_read_what_others_write_are_found(graph):

@@ -13,8 +13,9 @@
 
 namespace popcore {
 
-// Kinds of faults, value 0 of a fault; the others are its text, file (addresses) and line.
-enum FaultKind : std::uint64_t { ASSERTION = 0, CRASH = 1, TIME_LIMIT = 2, THROWN = 3, ABORTED = 4 };
+// Kinds of faults, value 0 of a fault; the others are its text, file (addresses) and line. Of OUTSIDE: the field's name, the
+// address of the code, the index and the size. What the shadow finds has a type of its own, see shadow.hpp.
+enum FaultKind : std::uint64_t { ASSERTION = 0, CRASH = 1, TIME_LIMIT = 2, THROWN = 3, ABORTED = 4, OUTSIDE = 5 };
 
 constexpr std::uint64_t NATIVE_SITE = ~std::uint64_t(1); // site of faults and prints that say by themselves what they are
 constexpr int ACCUMULATORS = 32;
@@ -36,6 +37,10 @@ struct Context {
   float accumulators[ACCUMULATORS];
   float scale;
   std::uint32_t registers[128];
+#ifdef POPCORE_CHECK
+  const void *vertex; // that runs, and which of its fields an accessor is
+  const char *(*name_of)(const void *vertex, const void *accessor, const void *first);
+#endif
   sigjmp_buf out;
 };
 
@@ -43,19 +48,23 @@ inline thread_local Context *current = nullptr;
 inline pthread_mutex_t telling = PTHREAD_MUTEX_INITIALIZER;
 inline std::int64_t limit_nanoseconds = 0; // of one call of compute, in time of its thread; 0: none
 
-// End this vertex. ``text`` and ``file`` stay where they are until the host has read them.
-[[noreturn]] inline void fail(Context *context, FaultKind kind, const char *text, const char *file, int line) {
+// End this vertex with the values of a fault and their types.
+[[noreturn]] inline void fail(Context *context, const std::uint64_t *values, unsigned count, std::uint64_t tags) {
   std::uint64_t *aux = context->aux;
   aux[POPCORE_AUX_SITE] = NATIVE_SITE;
-  aux[POPCORE_AUX_COUNT] = 4;
-  aux[POPCORE_AUX_TAGS] = 0x5555;
+  aux[POPCORE_AUX_COUNT] = count;
+  aux[POPCORE_AUX_TAGS] = tags;
   aux[POPCORE_AUX_WORKER] = context->worker;
-  aux[POPCORE_AUX_VALUES] = kind;
-  aux[POPCORE_AUX_VALUES + 1] = reinterpret_cast<std::uintptr_t>(text);
-  aux[POPCORE_AUX_VALUES + 2] = reinterpret_cast<std::uintptr_t>(file);
-  aux[POPCORE_AUX_VALUES + 3] = static_cast<std::uint64_t>(line);
+  for (unsigned i = 0; i < count; ++i)
+    aux[POPCORE_AUX_VALUES + i] = values[i];
   context->running = false;
   siglongjmp(context->out, 1);
+}
+
+// ``text`` and ``file`` stay where they are until the host has read them.
+[[noreturn]] inline void fail(Context *context, FaultKind kind, const char *text, const char *file, int line) {
+  const std::uint64_t values[] = {kind, reinterpret_cast<std::uintptr_t>(text), reinterpret_cast<std::uintptr_t>(file), static_cast<std::uint64_t>(line)};
+  fail(context, values, 4, 0x5555);
 }
 
 // End this vertex at a floating-point result that stops the program; ``site`` says which, see kernels/behaviour.py.

@@ -2,6 +2,7 @@
 //
 // Included before every codelet source; generated code after the source says which members a vertex class has.
 #pragma once
+#include <popcore/memory.hpp>
 #include <popcore/builtins.hpp>
 #include <popcore/fields.hpp>
 #include <popcore/guard.hpp>
@@ -125,16 +126,64 @@ template <class V> void compute_as(V &vertex, Context *context, unsigned worker)
 
 template <class V> void compute(V &vertex, Context *context, bool threads) {
   if constexpr (TakesWorker<V>::value) {
-    if (threads) {
+    if (threads) { // they wait for each other, which gives their accesses an order that is not known here
       compute_on_threads(context, &vertex, [](void *v, unsigned worker) { compute_as(*static_cast<V *>(v), current, worker); });
       return;
     }
-    for (unsigned worker = 6; worker-- > 0;)
+    for (unsigned worker = 6; worker-- > 0;) {
+      watch_worker(worker + 1);
       compute_as(vertex, context, worker);
+    }
   } else {
     compute_as(vertex, context, 0);
   }
 }
+
+#ifdef POPCORE_CHECK
+template <class V> struct FindName {
+  const V &vertex;
+  const void *accessor, *first;
+  const char *found = nullptr;
+  template <auto M> void visit(const char *name) {
+    if constexpr (BindingOf<MemberType<M>>::words == 2) {
+      const auto &member = vertex.*M;
+      bool here = accessor == static_cast<const void *>(std::addressof(member)) || first == static_cast<const void *>(member.first_);
+      if constexpr (BindingOf<MemberType<M>>::piece_bytes != 0)
+        here = here || (accessor >= member.first_ && accessor < member.first_ + member.count_);
+      if (here && !found)
+        found = name;
+    }
+  }
+};
+
+template <class V, class Fields> const char *name_of(const void *vertex, const void *accessor, const void *first) {
+  FindName<V> find{*static_cast<const V *>(vertex), accessor, first};
+  Fields::template each<V>(find);
+  return find.found;
+}
+#endif
+
+// In the shadow, before a vertex runs: what its Outputs hold is undefined, and no worker has been anywhere.
+struct Begin {
+  const std::uint64_t *aux;
+  const std::uint8_t *tile;
+  const std::int32_t *word, *table;
+  bool shared;
+  template <auto M> void visit(const char *) {
+    using B = BindingOf<MemberType<M>>;
+    constexpr bool output = B::direction == POPCORE_OUT;
+    if constexpr (B::shape == POPCORE_SCALAR)
+      begin_memory(aux, tile + word[0], B::element_bytes, output, shared);
+    else if constexpr (B::shape == POPCORE_VECTOR)
+      begin_memory(aux, tile + word[0], B::element_bytes * std::size_t(word[1]), output, shared);
+    else
+      for (std::int32_t i = 0; i < word[1]; ++i) {
+        const std::int32_t *piece = table + word[0] + 2 * i;
+        begin_memory(aux, tile + piece[0], B::element_bytes * std::size_t(piece[1]), output, shared);
+      }
+    word += B::words;
+  }
+};
 
 struct Call { // of a driver
   std::uint8_t *mem;
@@ -163,6 +212,14 @@ template <class V, class Fields> __attribute__((noinline)) void run(const Call &
         Fields::template each<V>(needed);
         pieces.reserve(needed.bytes);
       }
+#ifdef POPCORE_CHECK
+      context->vertex = &vertex;
+      context->name_of = name_of<V, Fields>;
+#endif
+      if constexpr (shadowed) {
+        Begin begin{context->aux, tile, row, call.rows, TakesWorker<V>::value && !Fields::threads};
+        Fields::template each<V>(begin);
+      }
       Bind<V> bind{vertex, tile, row, call.rows, pieces};
       Fields::template each<V>(bind);
       compute(vertex, context, Fields::threads);
@@ -176,6 +233,7 @@ template <class V, class Fields>
 std::int64_t drive(std::uint8_t *mem, const std::int64_t *tile_base, const std::int32_t *tiles, std::int64_t t0, std::int64_t t1,
                    const std::int32_t *rows, std::int64_t nrows, std::uint64_t *aux) {
   const Call call{mem, tile_base, tiles, t0, t1, rows, nrows};
+  [[maybe_unused]] const Watching watching(aux, TakesWorker<V>::value && !Fields::threads);
   return guarded(
       aux, [](const void *what, Context *context) { run<V, Fields>(*static_cast<const Call *>(what), context); }, &call);
 }

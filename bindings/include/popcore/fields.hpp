@@ -2,7 +2,7 @@
 #pragma once
 #include <poplar/Vertex.hpp>
 
-#include "context.hpp"
+#include "shadow.hpp"
 
 namespace popcore {
 
@@ -53,12 +53,12 @@ public:
 template <class F> struct Binding {
   static constexpr bool allowed = type_name<F>() != nullptr && !std::is_volatile_v<F>;
   static constexpr int direction = POPCORE_STATE, shape = allowed ? POPCORE_SCALAR : POPCORE_NOT_ALLOWED, words = 1, align = 0, flags = 0;
-  static constexpr std::size_t piece_bytes = 0;
+  static constexpr std::size_t piece_bytes = 0, element_bytes = sizeof(F);
   static constexpr const char *type = allowed ? type_name<F>() : spelled<F>();
-  static void bind(F &field, std::uint8_t *tile, const std::int32_t *word, const std::int32_t *, Pieces &) {
+  POPCORE_PLAIN static void bind(F &field, std::uint8_t *tile, const std::int32_t *word, const std::int32_t *, Pieces &) {
     __builtin_memcpy(const_cast<std::remove_cv_t<F> *>(&field), tile + word[0], sizeof(F));
   }
-  static void release(F &field, std::uint8_t *tile, const std::int32_t *word) {
+  POPCORE_PLAIN static void release(F &field, std::uint8_t *tile, const std::int32_t *word) {
     if constexpr (!std::is_const_v<F>)
       __builtin_memcpy(tile + word[0], &field, sizeof(F));
   }
@@ -66,7 +66,7 @@ template <class F> struct Binding {
 
 template <class T, int Direction> struct ScalarBinding {
   static constexpr int direction = Direction, shape = type_name<T>() ? POPCORE_SCALAR : POPCORE_NOT_ALLOWED, words = 1, align = 0, flags = 0;
-  static constexpr std::size_t piece_bytes = 0;
+  static constexpr std::size_t piece_bytes = 0, element_bytes = sizeof(T);
   static constexpr const char *type = type_name<T>() ? type_name<T>() : spelled<T>();
   template <class F> static void bind(F &field, std::uint8_t *tile, const std::int32_t *word, const std::int32_t *, Pieces &) {
     field.first_ = reinterpret_cast<decltype(field.first_)>(tile + word[0]);
@@ -78,7 +78,7 @@ template <class T, int Direction, unsigned Align, bool Interleaved> struct Vecto
   static constexpr bool allowed = type_name<T>() != nullptr;
   static constexpr int direction = Direction, shape = allowed ? POPCORE_VECTOR : POPCORE_NOT_ALLOWED, words = 2, align = int(Align);
   static constexpr int flags = Interleaved ? POPCORE_INTERLEAVED : 0;
-  static constexpr std::size_t piece_bytes = 0;
+  static constexpr std::size_t piece_bytes = 0, element_bytes = sizeof(T);
   static constexpr const char *type = allowed ? type_name<T>() : spelled<T>();
   template <class F> static void bind(F &field, std::uint8_t *tile, const std::int32_t *word, const std::int32_t *, Pieces &) {
     field.first_ = reinterpret_cast<decltype(field.first_)>(tile + word[0]);
@@ -91,7 +91,7 @@ template <class T, int Direction, unsigned Align, bool Interleaved> struct ListB
   static constexpr bool allowed = type_name<T>() != nullptr;
   static constexpr int direction = Direction, shape = allowed ? POPCORE_LIST : POPCORE_NOT_ALLOWED, words = 2, align = int(Align);
   static constexpr int flags = Interleaved ? POPCORE_INTERLEAVED : 0;
-  static constexpr std::size_t piece_bytes = sizeof(poplar::storage::Counted<T>);
+  static constexpr std::size_t piece_bytes = sizeof(poplar::storage::Counted<T>), element_bytes = sizeof(T);
   static constexpr const char *type = allowed ? type_name<T>() : spelled<T>();
   template <class F> static void bind(F &field, std::uint8_t *tile, const std::int32_t *word, const std::int32_t *table, Pieces &pieces) {
     using Row = std::remove_reference_t<decltype(*field.first_)>;
@@ -114,7 +114,7 @@ template <class E> struct EdgesBinding {
   static constexpr bool allowed = Inner::direction != POPCORE_STATE && (Inner::shape == POPCORE_VECTOR || Inner::shape == POPCORE_SCALAR);
   static constexpr int direction = Inner::direction, shape = allowed ? POPCORE_LIST : POPCORE_NOT_ALLOWED, words = 2, align = Inner::align;
   static constexpr int flags = Inner::flags | (Inner::shape == POPCORE_SCALAR ? POPCORE_PIECES_ARE_SCALARS : 0);
-  static constexpr std::size_t piece_bytes = sizeof(E);
+  static constexpr std::size_t piece_bytes = sizeof(E), element_bytes = Inner::element_bytes;
   static constexpr const char *type = Inner::shape == POPCORE_NOT_ALLOWED || allowed ? Inner::type : spelled<poplar::Vector<E>>();
   template <class F> static void bind(F &field, std::uint8_t *tile, const std::int32_t *word, const std::int32_t *table, Pieces &pieces) {
     const auto count = std::uint32_t(word[1]);

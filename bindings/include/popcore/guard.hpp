@@ -6,6 +6,7 @@
 #include <exception>
 
 #include "context.hpp"
+#include "shadow.hpp"
 #include "statics.hpp"
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -132,6 +133,10 @@ inline std::int64_t guarded(std::uint64_t *aux, Body body, const void *what, con
   context.seen_at = 0;
   context.seen_worker = 0;
   __builtin_memset(context.accumulators, 0, sizeof context.accumulators);
+#ifdef POPCORE_CHECK
+  context.vertex = of ? of->vertex : nullptr;
+  context.name_of = of ? of->name_of : nullptr;
+#endif
   Context *const outer = current;
   if (!known)
     known = pthread_setspecific(currents, &current) == 0;
@@ -193,10 +198,14 @@ __attribute__((noinline)) inline void compute_on_threads(Context *context, void 
       fail(context, CRASH, "the system gives no thread for a worker", "", 0);
     if (workers[n].result) {
       context->worker = n;
-      const std::uint64_t *values = workers[n].aux + POPCORE_AUX_VALUES;
       if (workers[n].aux[POPCORE_AUX_SITE] != NATIVE_SITE)
         stop_at(context, std::int64_t(workers[n].aux[POPCORE_AUX_SITE]));
-      fail(context, FaultKind(values[0]), kept(reinterpret_cast<const char *>(values[1])), reinterpret_cast<const char *>(values[2]), int(values[3]));
+      const std::uint64_t *aux = workers[n].aux;
+      std::uint64_t values[8];
+      std::memcpy(values, aux + POPCORE_AUX_VALUES, sizeof values);
+      if (values[0] == THROWN && aux[POPCORE_AUX_COUNT] == 4) // the text is the thread's, which has ended
+        values[1] = reinterpret_cast<std::uintptr_t>(kept(reinterpret_cast<const char *>(values[1])));
+      fail(context, values, unsigned(aux[POPCORE_AUX_COUNT]), aux[POPCORE_AUX_TAGS]);
     }
   }
   context->running = true;

@@ -23,6 +23,27 @@
 #include <poplar/QuarterFloat.hpp>
 #include <poplar/TileConstants.hpp>
 
+#ifdef POPCORE_CHECK
+namespace popcore {
+// End the vertex: element ``index`` of a field of ``count`` was named.
+[[noreturn]] void outside(const void *accessor, const void *first, std::size_t count, std::size_t index);
+} // namespace popcore
+#endif
+
+// The vertex itself is no memory of a tile: where the compiler puts a call before each load, none is needed for this one.
+#if defined(POPCORE_CHECK) && POPCORE_CHECK >= 2 && defined(__x86_64__)
+#define POPCORE_MEMBER(NAME) popcore::quietly(NAME)
+namespace popcore {
+template <class T> __attribute__((always_inline)) inline T quietly(const T &member) {
+  T value;
+  __asm__("mov %1, %0" : "=r"(value) : "m"(member));
+  return value;
+}
+} // namespace popcore
+#else
+#define POPCORE_MEMBER(NAME) NAME
+#endif
+
 namespace poplar {
 
 enum class VectorLayout { NOT_SPECIFIED, SPAN, SHORT_SPAN, ONE_PTR, COMPACT_PTR, SCALED_PTR32, SCALED_PTR64, SCALED_PTR128 };
@@ -48,7 +69,14 @@ template <class E> struct Address {
 
   // That the index is small is not assumed, though g++ would then vectorise x[r * width + c] of unsigned numbers: the
   // address of an element outside, as &x[(r - 1) * width], may be made as long as it is not used.
-  E &operator[](std::size_t index) const { return first_[index]; }
+  E &operator[](std::size_t index) const {
+#ifdef POPCORE_CHECK
+    const std::size_t count = POPCORE_MEMBER(count_);
+    if (__builtin_expect(index >= count, 0))
+      popcore::outside(this, first_, count, index);
+#endif
+    return POPCORE_MEMBER(first_)[index];
+  }
   E *data() const { return first_; }
   E *begin() const { return first_; }
   const std::uint8_t *getMetadata() const {
@@ -62,11 +90,11 @@ template <class E> struct Counted : Address<E> {
   using const_iterator = E *;
   using size_type = std::uint32_t;
 
-  std::uint32_t size() const { return this->count_; }
+  std::uint32_t size() const { return POPCORE_MEMBER(this->count_); }
   bool empty() const { return this->count_ == 0; }
   E *end() const { return this->first_ + this->count_; }
-  E &front() const { return this->first_[0]; }
-  E &back() const { return this->first_[this->count_ - 1]; }
+  E &front() const { return (*this)[0]; }
+  E &back() const { return (*this)[this->count_ - 1]; }
   std::reverse_iterator<E *> rbegin() const { return std::reverse_iterator<E *>(end()); }
   std::reverse_iterator<E *> rend() const { return std::reverse_iterator<E *>(this->first_); }
 };
