@@ -10,10 +10,10 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from bench.fidelity import exchange, host, links
+from bench.fidelity import exchange, host, links, products, stencil, tile
 from bench.fidelity.figures import PUBLISHED, Family, Figure, Result, median_error, read, within
 
-FAMILIES: tuple[Family, ...] = (*exchange.FAMILIES, *links.FAMILIES, *host.FAMILIES)
+FAMILIES: tuple[Family, ...] = (*exchange.FAMILIES, *links.FAMILIES, *host.FAMILIES, *tile.FAMILIES, *products.FAMILIES, *stencil.FAMILIES)
 """Every family; a row belongs to the first that has it."""
 
 
