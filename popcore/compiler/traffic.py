@@ -74,16 +74,16 @@ def busiest_words(traffic: Traffic, target: Target) -> int:
 
 
 def _goes_to_whole_pairs(traffic: Traffic, pair: int) -> Array:
-    """Of each message, whether it goes to whole pairs of tiles, the tile that sends it having it already. bool[messages]"""
+    """Of each message, whether it goes to whole pairs of tiles; the mate of the tile that sends it may have it beside those. bool[messages]"""
     first = traffic.first
-    message = np.concatenate([traffic.message, np.arange(len(first))])
-    tile = np.concatenate([traffic.receiver, traffic.sender[first]])
-    pairs = int(tile.max()) // pair + 1
-    key, at = np.unique(message * pairs + tile // pair, return_inverse=True)
-    even, odd = (np.bincount(at, weights=tile % pair == side, minlength=len(key)) for side in range(pair))
-    to = np.bincount(at[: len(traffic.message)], minlength=len(key)) > 0  # not the pair of the sender alone
-    wide = np.ones(len(first), bool)
-    wide[key[to & ((even != 1) | (odd != 1))] // pairs] = False
+    pairs = int(max(traffic.receiver.max(), traffic.sender.max())) // pair + 1
+    key, at = np.unique(traffic.message * pairs + traffic.receiver // pair, return_inverse=True)
+    even, odd = (np.bincount(at, weights=traffic.receiver % pair == side, minlength=len(key)) for side in range(pair))
+    whole = (even == 1) & (odd == 1)
+    message = key // pairs
+    single = ~whole & (key % pairs != traffic.sender[first][message] // pair)
+    wide = np.bincount(message, weights=whole) > 0
+    wide[message[single]] = False
     return wide
 
 
