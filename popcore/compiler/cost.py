@@ -104,7 +104,7 @@ def _link_cycles(traffic: Traffic, target: Target) -> tuple[int, int, tuple[tupl
 
 def _exchange_fixed(traffic: Traffic, target: Target) -> int:
     """Cycles beside the words, by pattern: one tile sends many messages, one tile receives from many, or anything else, which counts how far it goes."""
-    senders, receivers = len(np.unique(traffic.sender)), len(np.unique(traffic.receiver))
+    senders, receivers = (np.count_nonzero(np.bincount(tile)) for tile in (traffic.sender, traffic.receiver))
     if receivers == 1 and senders > 1:
         return EXCHANGE_GATHER
     if senders == 1 and receivers > 1 and len(traffic.first) > 1:

@@ -32,30 +32,29 @@ class Traffic:
     words: Array
     message: Array
     nbytes: Array
+    first: Array  # one move of each message, by message
 
     def __len__(self) -> int:
         return len(self.message)
 
     def __getitem__(self, which: Array) -> Traffic:
-        message = np.unique(self.message[which], return_inverse=True)[1]
-        return Traffic(self.sender[which], self.receiver[which], self.words[which], message, self.nbytes[which])
-
-    @property
-    def first(self) -> Array:
-        """One move of each message; by message."""
-        return np.unique(self.message, return_index=True)[1]
+        if which.all():
+            return self
+        _, first, message = np.unique(self.message[which], return_index=True, return_inverse=True)
+        return Traffic(self.sender[which], self.receiver[which], self.words[which], message, self.nbytes[which], first)
 
 
 def traffic_of(moves: Moves, sender: Array, receiver: Array, width: int) -> Traffic:
     """``width``: bytes of an exchange word."""
     order = np.lexsort((moves.nbytes, moves.source_offset, moves.source))
-    new = np.zeros(len(order), np.int64)
+    new = np.ones(len(order), bool)
+    new[1:] = False
     for column in (moves.source, moves.source_offset, moves.nbytes):
         ordered = column[order]
         new[1:] |= ordered[1:] != ordered[:-1]
     message = np.empty(len(order), np.int64)
-    message[order] = np.cumsum(new)
-    return Traffic(sender, receiver, -(-moves.nbytes // width), message, moves.nbytes)
+    message[order] = np.cumsum(new) - 1
+    return Traffic(sender, receiver, -(-moves.nbytes // width), message, moves.nbytes, order[new])
 
 
 def busiest_words(traffic: Traffic, target: Target) -> int:
@@ -75,16 +74,21 @@ def busiest_words(traffic: Traffic, target: Target) -> int:
 
 def _goes_to_whole_pairs(traffic: Traffic, pair: int) -> Array:
     """Of each message, whether it goes to whole pairs of tiles; the mate of the tile that sends it may have it beside those. bool[messages]"""
-    first = traffic.first
+    made = np.zeros(len(traffic.first), bool)
+    shared = np.bincount(traffic.message) > 1
+    if not shared.any():
+        return made
+    traffic = traffic[shared[traffic.message]]
     pairs = int(max(traffic.receiver.max(), traffic.sender.max())) // pair + 1
     key, at = np.unique(traffic.message * pairs + traffic.receiver // pair, return_inverse=True)
     even, odd = (np.bincount(at, weights=traffic.receiver % pair == side, minlength=len(key)) for side in range(pair))
     whole = (even == 1) & (odd == 1)
     message = key // pairs
-    single = ~whole & (key % pairs != traffic.sender[first][message] // pair)
+    single = ~whole & (key % pairs != traffic.sender[traffic.first][message] // pair)
     wide = np.bincount(message, weights=whole) > 0
     wide[message[single]] = False
-    return wide
+    made[shared] = wide
+    return made
 
 
 def _through(tile: Array, words: Array, wide: Array, pair: int) -> int:
