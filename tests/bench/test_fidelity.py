@@ -9,6 +9,7 @@ from click.testing import CliRunner
 from bench.fidelity import summary
 from bench.fidelity.__main__ import FAMILIES, main
 from bench.fidelity.figures import COLUMNS, PUBLISHED, Result, read
+from bench.fidelity.programs import system_of
 
 
 def written(path, *rows):
@@ -154,3 +155,13 @@ def test_conditions_say_what_is_run(tmp_path, row, family, low, high):
     else:
         assert found[0]["family"] == family
         assert low < found[0]["modelled"] < high
+
+
+def test_a_row_is_run_on_its_own_device():
+    """
+    GC200 is no GC2, whose name is part of its own.
+    """
+    named = {figure.device.split(" (")[0].split(",")[0]: system_of(figure) for figure in read() if any(family.has(figure) for family in FAMILIES)}
+    assert named["GC2"] == named["IPUModel Mk1"] == named["Mk1"] == "C2"
+    assert named["IPUModel Mk2"] == named["GC200/Bow single IPU"] == named["M2000/Bow-2000 class real IPU"] == named["IPU-M2000"] == "M2000"
+    assert named["Bow IPU"] == "BOW-2000"
