@@ -136,7 +136,8 @@ class System:
     streaming_bytes: int  # Streaming Memory of one machine; 0: it has none
     streaming_bytes_per_second: int  # of one machine, shared by its IPUs
     gateway_bytes_per_second: int  # GW-Links of one machine; 0: it has none
-    host_bytes_per_second: int  # of one machine
+    ipus_per_host_link: int  # IPUs that share one way to the host
+    host_bytes_per_second: int  # of that way
     host_bytes_per_second_per_ipu: int
     callback_cycles: tuple[int, int]  # of the tile clock, for which a stream copy waits for a host callback: to prepare data, to answer
 
@@ -145,7 +146,8 @@ def _card(name: str) -> System:
     return System(
         name, GC2, num_ipus=2, ipus_per_machine=2, topology="pair", link_configuration="default", link_domain=16,  # JIA: two chips a card, 16 chips in the machine measured
         streaming_bytes=0, streaming_bytes_per_second=0, gateway_bytes_per_second=0,
-        host_bytes_per_second=13_800_000_000, host_bytes_per_second_per_ipu=5_860_000_000,  # JIA: measured, 16 lanes of PCIe
+        ipus_per_host_link=4,  # JIA table 4.20: up to 4 chips over 16 lanes of PCIe, 8 over 32
+        host_bytes_per_second=13_800_000_000, host_bytes_per_second_per_ipu=5_860_000_000,  # JIA: measured, 16 lanes
         callback_cycles=(12_596, 0),  # J-HOSTL: 8.81 us in all at 1.6 GHz, less 1,500 of the device's own
     )  # fmt: skip
 
@@ -160,6 +162,7 @@ def _machines(name: str, chip: Chip, count: int) -> System:
         streaming_bytes=128 * GB,  # DS-M2000, DS-BOW: two DIMMs of 64 GB; 256 GB is an option
         streaming_bytes_per_second=20 * GB,  # CAMB; the DIMMs' peak is 38.4 GB/s (calc)
         gateway_bytes_per_second=25 * GB,  # DS-M2000: 2 x 100 GbE
+        ipus_per_host_link=4,  # DS-M2000: one network card a machine
         host_bytes_per_second=12_500_000_000,  # calc: 100 GbE
         host_bytes_per_second_per_ipu=12_500_000_000,  # calc: one IPU may use all of it; its x8 PCIe Gen4 carries 16 GB/s (CAMB figure 2)
         callback_cycles=(78_000, 83_500),  # LP-5, LP-6

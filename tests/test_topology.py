@@ -131,12 +131,12 @@ def test_bandwidth_is_what_was_measured():
     """
     target = pc.Device("C2", num_ipus=16).target
     for to, rate in ((1, 55.0e9), (2, 27.72e9)):
-        assert 1e9 / busiest_seconds(target, link_loads(target, [(0, to, 1e9)])[1]) == pytest.approx(rate, rel=0.02)
+        assert 1e9 / busiest_seconds(target, link_loads(target, [(0, (to,), 1e9)])[1]) == pytest.approx(rate, rel=0.02)
 
 
 def test_flows_over_one_bundle_share_it():
     target = pc.Device("POD16").target
-    alone, shared = (busiest_seconds(target, link_loads(target, flows)[1]) for flows in ([(0, 4, 1e6)], [(0, 4, 1e6), (2, 6, 1e6)]))
+    alone, shared = (busiest_seconds(target, link_loads(target, flows)[1]) for flows in ([(0, (4,), 1e6)], [(0, (4,), 1e6), (2, (6,), 1e6)]))
     assert shared == pytest.approx(2 * alone)
     assert link_loads(target, []) == (0.0, {})
     assert busiest_seconds(target, {}) == 0.0
@@ -148,6 +148,6 @@ def test_thousands_of_ipus_are_planned_at_once():
     """
     target = pc.Device("POD256", num_ipus=4096).target
     order = ring_order(target, list(range(4096)))
-    latency, load = link_loads(target, [(a, b, 1e6) for a, b in zip(order, order[1:] + order[:1], strict=True)])
+    latency, load = link_loads(target, [(a, (b,), 1e6) for a, b in zip(order, order[1:] + order[:1], strict=True)])
     assert np.isfinite(busiest_seconds(target, load))
     assert latency > 2e-6

@@ -1,4 +1,4 @@
-"""``python -m bench.fidelity [--family F] [--figures CSV] [--json FILE]``: hold the model against published figures."""
+"""``python -m bench.fidelity [--family F] [--figures CSV] [--json FILE] [--report FILE]``: hold the model against published figures."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from bench.fidelity import exchange, host, links
-from bench.fidelity.figures import PUBLISHED, Family, Figure, Result, median_error, read, within
+from bench.fidelity import exchange, host, links, products, report, stencil, summary, tile
+from bench.fidelity.figures import PUBLISHED, Family, Figure, Result, read
 
-FAMILIES: tuple[Family, ...] = (*exchange.FAMILIES, *links.FAMILIES, *host.FAMILIES)
+FAMILIES: tuple[Family, ...] = (*exchange.FAMILIES, *links.FAMILIES, *host.FAMILIES, *tile.FAMILIES, *products.FAMILIES, *stencil.FAMILIES)
 """Every family; a row belongs to the first that has it."""
 
 
@@ -39,20 +39,11 @@ def rows_table(found: list[Result]) -> Table:
 
 
 def summary_table(found: list[Result], figures: list[Figure]) -> Table:
-    """By family: rows, median and worst error, apart for rows that constants were read from and for the others."""
-    made = Table(title="by family", title_style="dim")
-    for header in ("family", "use", "rows", "median", "worst", "within 25 %"):
+    made = Table(title="by family", title_style="dim", caption=summary.coverage(found, figures))
+    for header in summary.HEADERS:
         made.add_column(header, justify="left" if header in ("family", "use") else "right", no_wrap=True)
-    for name in (*dict.fromkeys(r.family for r in found), "all"):
-        for use in ("calibrate", "test"):
-            of = [r for r in found if r.figure.use == use and name in (r.family, "all")]
-            if of:
-                worst = max(of, key=lambda r: abs(r.relative_error))
-                shown = f"{100 * worst.relative_error:+.1f} % {worst.figure.id}"
-                made.add_row(name, use, str(len(of)), f"{100 * median_error(of):.1f} %", shown, f"{100 * within(of, 0.25):.0f} %")
-    wanted = [f for f in figures if f.use == "test" and f.id.split("-")[0] not in ("GR", "GE", "M1", "M2", "BP")]
-    covered = {r.figure.id for r in found}
-    made.caption = f"{sum(f.id in covered for f in wanted)} of {len(wanted)} test rows outside of GR, GE, M and BP are produced by a program"
+    for row in summary.rows(found):
+        made.add_row(*row)
     return made
 
 
@@ -60,11 +51,15 @@ def summary_table(found: list[Result], figures: list[Figure]) -> Table:
 @click.option("--family", "names", multiple=True, type=click.Choice(tuple(dict.fromkeys(f.name for f in FAMILIES))), help="Only this family; may be repeated.")
 @click.option("--figures", "path", default=PUBLISHED, type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Another CSV of the same columns.")
 @click.option("--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write the results there, as JSON.")
-def main(names: tuple[str, ...], path: Path, json_file: Path | None) -> None:
+@click.option("--report", "page", type=click.Path(dir_okay=False, path_type=Path), help="Draw modelled against published there, as HTML.")
+@click.option("--note", is_flag=True, help="Renew the table in docs/model.md.")
+def main(names: tuple[str, ...], path: Path, json_file: Path | None, page: Path | None, note: bool) -> None:
     """Run a program for each published figure and print what the model says beside it.
 
     Modelled cycles, the same on every computer.
     """
+    if page is not None:
+        report.check()
     figures = read(path)
     found = list(results(figures, names, Console(stderr=True)))
     output = Console()
@@ -74,6 +69,10 @@ def main(names: tuple[str, ...], path: Path, json_file: Path | None) -> None:
     output.print(summary_table(found, figures))
     if json_file is not None:
         json_file.write_text(json.dumps([r.as_dict() for r in found], indent=1) + "\n", encoding="utf-8")
+    if page is not None:
+        report.write(page, found, figures)
+    if note:
+        summary.write(summary.markdown(found, figures))
 
 
 if __name__ == "__main__":

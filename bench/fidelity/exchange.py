@@ -77,19 +77,22 @@ def between_ipus(figure: Figure) -> float:
     return len(source) * words * 4 / seconds / 1e9
 
 
-def _receivers(figure: Figure) -> tuple[int, np.ndarray]:
-    """IPUs of the system, and the tiles that receive from (or send to) tile 0: of one chip, of another one, or of all."""
+def _others(figure: Figure) -> tuple[int, np.ndarray]:
+    """IPUs of the system, and the tiles that receive from (or send to) tile 0: of one chip, of another one, or of all.
+
+    Of a part of a chip whole pairs, if they are even in number, and not tile 0's own; of all, tile 0 does not send to itself.
+    """
     letter = _letter(figure)
     ipus, partner = (_SYSTEM[letter], 0) if letter in _SYSTEM else _away(figure)
     tiles = graph_of(figure).target.tiles_per_ipu
     if partner:
         return ipus, np.arange(tiles) + partner * tiles
     count = figure.number(r"(?:n=|-> )(\d+)", tiles * ipus)
-    return ipus, np.arange(count) if count == tiles * ipus else np.arange(1, count + 1)
+    return ipus, np.arange(1, count) if count == tiles * ipus else np.arange(2, count + 2)
 
 
 def _broadcast_seconds(figure: Figure, words: int) -> tuple[float, int]:
-    ipus, tiles = _receivers(figure)
+    ipus, tiles = _others(figure)
     graph = graph_of(figure, ipus)
     source, target = spread(graph, "source", [0], words), spread(graph, "target", tiles, words)
     return microseconds(graph, program.Copy(source.broadcast(len(tiles), 0), target)) * 1e-6, len(tiles)
@@ -124,14 +127,14 @@ def broadcast_share(figure: Figure) -> float:
 
 def scatter(figure: Figure) -> float:
     """Tile 0 sends each of n tiles a word of its own."""
-    ipus, tiles = _receivers(figure)
+    ipus, tiles = _others(figure)
     graph = graph_of(figure, ipus)
     return microseconds(graph, program.Copy(spread(graph, "source", [0], len(tiles)).reshape((len(tiles), 1)), spread(graph, "target", tiles, 1)))
 
 
 def gather(figure: Figure) -> float:
     """Each of n tiles sends tile 0 a word."""
-    ipus, tiles = _receivers(figure)
+    ipus, tiles = _others(figure)
     graph = graph_of(figure, ipus)
     return microseconds(graph, program.Copy(spread(graph, "source", tiles, 1), spread(graph, "target", [0], len(tiles)).reshape((len(tiles), 1))))
 

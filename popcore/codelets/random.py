@@ -156,6 +156,10 @@ class Uniform(_Narrow[T]):
     def put(self, i: int, bits: Any) -> None:
         self.out[i] = min(self.low + self.scale * float(bits >> 8), self.high)
 
+    def cycles(self) -> int:
+        """Four issues for two elements, as in PopLibs' vertex: convert, multiply, add, store and draw the next; HALF is taken to need as many."""
+        return 16 + 4 * -(-share(len(self.out)) // 2)
+
 
 class UniformInteger(_Wide[T]):
     """``low`` plus a whole number below ``count``, each as likely as the others to one part in 2**32; ``count`` is 1 to 2**32."""

@@ -142,4 +142,4 @@ def cross_copy_flows(ipus: int, senders: Sequence[int], nbytes: int) -> Iterator
     for receiver, sender in enumerate(senders):
         if receiver != sender:
             for j in range(ipus):
-                yield sender * ipus + j, receiver * ipus + j, nbytes / ipus
+                yield sender * ipus + j, (receiver * ipus + j,), nbytes / ipus

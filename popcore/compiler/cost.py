@@ -15,14 +15,17 @@ import numpy as np
 from popcore.codelet import Codelet
 from popcore.compiler.ir import GroupPlan, Layout, Moves
 from popcore.compiler.links import busiest_seconds, link_loads
+from popcore.compiler.traffic import Traffic, busiest_words, flows_between_ipus, islands_crossed, leaves_ipu, traffic_of
 from popcore.errors import CodeletError
 from popcore.target import Target
 from popcore.topology import Link
 from popcore.types import Array
 
-EXCHANGE_GENERAL = 263  # cycles beside the words of the busiest tile, barrier included: J-PERM-1216 (0.165 us at 1.6 GHz, one word)
+EXCHANGE_GENERAL = 263  # cycles beside the words of the busiest tile, barrier included: J-PERM-1216 (0.165 us at 1.6 GHz, one word, all over a chip)
+ISLAND = 2  # cycles less for each island that no word has to pass: JIA section 4.1.2
+ISLANDS_AT_MOST = 36  # islands that are passed all over a GC2, to the exchange and from it, so in EXCHANGE_GENERAL: JIA figure 2.2, 19 in a column
 EXCHANGE_GATHER = 120  # the same where one tile receives from many: J-GAL-1216 (0.835 us, 1,216 words)
-EXCHANGE_SCATTER = 267  # the same where one tile sends to many: J-SCL-1216 (0.927 us, 1,216 words)
+EXCHANGE_SCATTER = 286  # the same where one tile sends to many: J-SCL-76 (0.226 us, 76 words)
 EXECUTE = 20  # control cycles of one Execute: LP-1 (two of them around 2 x 3,600 cycles of vertices take 7,238)
 CONTROL = 20  # a branch, a loop's round or a call: taken to cost the supervisor as much as an Execute
 LAUNCH = 6  # cycles to start a worker's vertex: one issue slot of each of the six contexts (ISA 2.3)
@@ -54,9 +57,9 @@ class StepCost:
 def exchange_cost(moves: Moves, layout: Layout, target: Target) -> StepCost:
     """Cycles of moving ``moves``: exchange between tiles, rearrangement on a tile, links between IPUs.
 
-    A tile sends and receives a word a cycle at once, and the phase ends with its slowest tile; what many
-    tiles receive from one place is sent once. Links carry their words meanwhile: the phase lasts as long as the slower of the two
-    (the latencies that were measured between chips, rows J-HOP, are of whole messages, from tile to tile).
+    A tile sends and receives a word a cycle at once, and the phase ends with its slowest tile; what many tiles receive from one place is
+    sent once (``traffic.py``). What goes to other IPUs is exchanged in a phase of its own, as Poplar's profiles show it (rows LB-PH: "global");
+    the latencies that were measured between chips, rows J-HOP, are of whole messages, from tile to tile, barrier included.
     """
     if not len(moves):
         return StepCost()
@@ -71,46 +74,56 @@ def exchange_cost(moves: Moves, layout: Layout, target: Target) -> StepCost:
         compute = ONTILE_LAUNCH + int(-(-busiest // target.memcpy_bytes_per_cycle))
     if not away.any():
         return StepCost(compute=compute)
-    width = target.exchange_bytes_per_cycle
-    sent_from, nbytes = source[away], moves.nbytes[away]
-    once = moves[away].sent_once()
-    words_out = np.bincount(sent_from[once], weights=-(-nbytes[once] // width))
-    words_in = np.bincount(dest[away], weights=-(-nbytes // width))
-    senders, receivers = np.count_nonzero(words_out), np.count_nonzero(words_in)
-    words = int(max(words_out.max(), words_in.max()))
-    fixed = EXCHANGE_GENERAL
-    if receivers == 1 and senders > 1:
-        fixed = EXCHANGE_GATHER
-    elif senders == 1 and receivers > 1:
-        fixed = EXCHANGE_SCATTER
+    traffic = traffic_of(moves[away], source[away], dest[away], target.exchange_bytes_per_cycle)
+    leaves = leaves_ipu(traffic, target)
+    within = _inside_cycles(traffic[~leaves], target)
+    crossing, link_bytes, links = _link_cycles(traffic[leaves], target)
     barrier = target.max_ipu_sync_delay
-    total = max(fixed + words, barrier)
-    crossing, link_bytes, links = _link_cycles(sent_from, dest[away], nbytes, target)
-    return StepCost(compute, max(total, crossing) - barrier, barrier, exchange_bytes=int(nbytes.sum()), link_bytes=link_bytes, links=links)
+    return StepCost(compute, within + crossing - barrier, barrier, exchange_bytes=int(traffic.nbytes.sum()), link_bytes=link_bytes, links=links)
 
 
-def _link_cycles(source: Array, dest: Array, nbytes: Array, target: Target) -> tuple[int, int, tuple[tuple[Link, float], ...]]:
-    """Cycles of the busiest link bundle, all bytes that cross, and the bytes of each bundle."""
-    from_ipu, to_ipu = source // target.tiles_per_ipu, dest // target.tiles_per_ipu
-    crossing = from_ipu != to_ipu
-    if not crossing.any():
+def _inside_cycles(traffic: Traffic, target: Target) -> int:
+    """Cycles of an exchange within IPUs, its barrier included."""
+    if not len(traffic):
+        return 0
+    return max(_exchange_fixed(traffic, target) + busiest_words(traffic, target), target.max_ipu_sync_delay)
+
+
+def _link_cycles(traffic: Traffic, target: Target) -> tuple[int, int, tuple[tuple[Link, float], ...]]:
+    """Cycles until the last word has crossed, all bytes that cross, and the bytes of each bundle.
+
+    Words leave their tile, cross the bundles and arrive one behind the other: the slowest of the three sets the pace.
+    """
+    if not len(traffic):
         return 0, 0, ()
-    pairs, which = np.unique(from_ipu[crossing] * target.num_ipus + to_ipu[crossing], return_inverse=True)
-    loads = np.bincount(which, weights=nbytes[crossing])
-    flows = [(*divmod(pair, target.num_ipus), load) for pair, load in zip(pairs.tolist(), loads.tolist(), strict=True)]
+    flows = flows_between_ipus(traffic, target)
     latency, load = link_loads(target, flows)
-    return int(np.ceil((latency + busiest_seconds(target, load)) * target.clock_hz)), int(nbytes[crossing].sum()), tuple(load.items())
+    pace = max(busiest_seconds(target, load) * target.clock_hz, busiest_words(traffic, target))
+    return int(np.ceil(latency * target.clock_hz + pace)), int(sum(nbytes for _, _, nbytes in flows)), tuple(load.items())
 
 
-def _sharers(target: Target, replicas: int) -> int:
-    """How many replicas share what a machine has, all of them moving data at once."""
-    return max(1, min(replicas, target.system.ipus_per_machine // target.num_ipus))
+def _exchange_fixed(traffic: Traffic, target: Target) -> int:
+    """Cycles beside the words, by pattern: one tile sends many messages, one tile receives from many, or anything else, which counts how far it goes."""
+    senders, receivers = (np.count_nonzero(np.bincount(tile)) for tile in (traffic.sender, traffic.receiver))
+    if receivers == 1 and senders > 1:
+        return EXCHANGE_GATHER
+    if senders == 1 and receivers > 1 and len(traffic.first) > 1:
+        return EXCHANGE_SCATTER
+    return EXCHANGE_GENERAL + ISLAND * (islands_crossed(traffic, target) - ISLANDS_AT_MOST)
 
 
-def stream_cost(nbytes: int, target: Target, replicas: int = 1) -> StepCost:
-    """A transfer between host and tiles of one IPU, the host being ready."""
-    rate = min(target.system.host_bytes_per_second_per_ipu, target.system.host_bytes_per_second / _sharers(target, replicas))
-    return StepCost(host=STREAM_SETUP + int(np.ceil(nbytes / rate * target.clock_hz)), host_bytes=nbytes)
+def _sharers(target: Target, replicas: int, ipus: int) -> int:
+    """How many replicas share what so many IPUs have, all of them moving data at once."""
+    return max(1, min(replicas, ipus // target.num_ipus))
+
+
+def stream_cost(by_ipu: Array, target: Target, replicas: int = 1) -> StepCost:
+    """A transfer between host and tiles, the host being ready. ``by_ipu``: bytes of each IPU of the target, int64[num_ipus]."""
+    system = target.system
+    by_link = np.add.reduceat(by_ipu, np.arange(0, len(by_ipu), system.ipus_per_host_link))
+    own, shared = by_ipu.max() / system.host_bytes_per_second_per_ipu, by_link.max() / system.host_bytes_per_second
+    seconds = max(own, shared * _sharers(target, replicas, system.ipus_per_host_link))
+    return StepCost(host=STREAM_SETUP + int(np.ceil(seconds * target.clock_hz)), host_bytes=int(by_ipu.sum()))
 
 
 def callback_cycles(target: Target, begin: bool, end: bool) -> int:
@@ -121,7 +134,7 @@ def callback_cycles(target: Target, begin: bool, end: bool) -> int:
 
 def remote_cost(nbytes: int, target: Target, replicas: int = 1) -> StepCost:
     """A transfer between Streaming Memory and tiles."""
-    rate = (target.system.streaming_bytes_per_second or target.system.host_bytes_per_second) / _sharers(target, replicas)
+    rate = (target.system.streaming_bytes_per_second or target.system.host_bytes_per_second) / _sharers(target, replicas, target.system.ipus_per_machine)
     return StepCost(host=STREAM_SETUP + int(np.ceil(nbytes / rate * target.clock_hz)), remote_bytes=nbytes)
 
 

@@ -17,8 +17,8 @@ CROSS_SECONDS = 0.235e-6  # when a rung is crossed as well: J-HOP-0-3 to 0-15
 RUNG_SECONDS = 0.63e-6  # to the partner on the rung alone: J-HOP-0-1
 GATEWAY_SECONDS = 2e-6  # over 100 GbE, one way: no figure is public, taken as usual for such a network
 
-Flow = tuple[int, int, float]
-"""Source IPU, target IPU, bytes."""
+Flow = tuple[int, tuple[int, ...], float]
+"""Source IPU, the IPUs that all receive the same from it, bytes of that."""
 
 
 def latency_seconds(links: Sequence[Link]) -> float:
@@ -32,14 +32,16 @@ def latency_seconds(links: Sequence[Link]) -> float:
 def link_loads(target: Target, flows: Iterable[Flow]) -> tuple[float, dict[Link, float]]:
     """The longest latency of flows that go at once, and the bytes that cross each bundle.
 
+    What several IPUs receive crosses each bundle once, and parts where their routes do.
+
     ``target``: with all IPUs that the flows are between.
     """
     load: dict[Link, float] = defaultdict(float)
     latency = 0.0
-    for source, to, nbytes in flows:
-        links = route(target, source, to)
-        latency = max(latency, latency_seconds(links))
-        for link in links:
+    for source, receivers, nbytes in flows:
+        routes = [route(target, source, to) for to in receivers]
+        latency = max(latency, *map(latency_seconds, routes))
+        for link in dict.fromkeys(link for links in routes for link in links):
             load[link] += nbytes
     return latency, load
 

@@ -6,8 +6,10 @@ import json
 import pytest
 from click.testing import CliRunner
 
+from bench.fidelity import summary
 from bench.fidelity.__main__ import FAMILIES, main
-from bench.fidelity.figures import COLUMNS, PUBLISHED, read
+from bench.fidelity.figures import COLUMNS, PUBLISHED, Result, read
+from bench.fidelity.programs import system_of
 
 
 def written(path, *rows):
@@ -74,3 +76,92 @@ def test_another_kind_of_file_is_refused(tmp_path):
     with pytest.raises(ValueError, match=r"no column .*conditions.*the columns are"):
         read(path)
     assert PUBLISHED.exists()
+
+
+def test_the_note_holds_what_a_run_gives(tmp_path):
+    """
+    Of families that run in a moment, the lines of its table are those of a run; the whole is written by ``--note``.
+    """
+    table = summary.table_of(summary.NOTE.read_text(encoding="utf-8")).splitlines()
+    out = tmp_path / "out.json"
+    quick = ("product unit", "launch", "tutorial", "all-to-all", "gather")
+    results("--json", out, *(word for name in quick for word in ("--family", name)))
+    figures = {f.id: f for f in read()}
+    found = [Result(figures[r["id"]], r["family"], r["modelled"]) for r in json.loads(out.read_text(encoding="utf-8"))]
+    lines = [line for line in summary.markdown(found, []).splitlines() if line.startswith(tuple(f"| {name} " for name in quick))]
+    assert {line.split(" | ")[0][2:] for line in lines} == set(quick)
+    assert not set(lines) - set(table)
+
+
+def test_the_table_takes_its_own_place_only(tmp_path):
+    """
+    What stands around it stays.
+    """
+    note = tmp_path / "note.md"
+    note.write_text(f"before\n{summary.BEGIN}old\n{summary.END}after\n", encoding="utf-8")
+    summary.write("new\n", note)
+    assert note.read_text(encoding="utf-8") == f"before\n{summary.BEGIN}new\n{summary.END}after\n"
+
+
+def test_the_report_shows_every_row(tmp_path):
+    """
+    With its conditions, on one page that needs no network.
+    """
+    pytest.importorskip("plotly")
+    pytest.importorskip("jinja2")
+    page = tmp_path / "report.html"
+    rows = [("J-GAL-500", "GC2", "n=500, 4 B each", 0.4, "us"), ("J-GAL-16", "GC2", "n=16 & no <more>", 0.1, "us")]
+    results("--figures", written(tmp_path / "figures.csv", *rows), "--report", page)
+    text = page.read_text(encoding="utf-8")
+    assert "J-GAL-500" in text
+    assert "n=500, 4 B each" in text
+    assert "<more>" not in text
+    assert "<script src=" not in text
+
+
+def test_without_what_draws_it_a_report_is_refused(tmp_path, monkeypatch):
+    """
+    Before anything is run.
+    """
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    done = CliRunner().invoke(main, ["--report", str(tmp_path / "report.html")])
+    assert done.exit_code == 1
+    assert "popcore[report]" in done.output
+
+
+@pytest.mark.parametrize(
+    ("row", "family", "low", "high"),
+    [
+        (("J-MEM-9", "GC2", "load width 64 bit", 15.3, "TB/s"), None, 0, 0),
+        (("J-MEM-2", "GC2", "load width 128 bit", 30.7, "TB/s"), "memory", 30, 32),
+        (("PS-D16-9-9", "GC200", "m=k=512, n=64", 10, "TFLOP/s"), "dense product", 1, 63),
+        (("J-CONV-x", "GC2", "a layer 3x3/2 28 32->64, batch 2", 10, "TFLOP/s"), "convolution", 1, 124),
+        (("PS-S-x", "GC200", "m=k=512, density 1/4", 1, "TFLOP/s"), "sparse product", 0.1, 63),
+        (("LB-PH-x-1-exchange", "GC2", "100x100, float2, 1 IPU", 300, "cycles"), "stencil", 50, 600),
+        (("J-REDB-x", "GC2", "100 fp32 per tile, 8 tiles", 1, "GB/s"), "reduction", 0.5, 51),
+    ],
+)
+def test_conditions_say_what_is_run(tmp_path, row, family, low, high):
+    """
+    Not the number in an id.
+    """
+    path, out = written(tmp_path / "figures.csv", row), tmp_path / "out.json"
+    benchmark = {"PS-D16-9-9": "FP16", "PS-S-x": "static b=16", "LB-PH-x-1-exchange": "exchange"}.get(row[0], "")
+    path.write_text(path.read_text(encoding="utf-8").replace(f"{row[1]},,", f"{row[1]},{benchmark},"), encoding="utf-8")
+    results("--figures", path, "--json", out)
+    found = json.loads(out.read_text(encoding="utf-8"))
+    if family is None:
+        assert not found
+    else:
+        assert found[0]["family"] == family
+        assert low < found[0]["modelled"] < high
+
+
+def test_a_row_is_run_on_its_own_device():
+    """
+    GC200 is no GC2, whose name is part of its own.
+    """
+    named = {figure.device.split(" (")[0].split(",")[0]: system_of(figure) for figure in read() if any(family.has(figure) for family in FAMILIES)}
+    assert named["GC2"] == named["IPUModel Mk1"] == named["Mk1"] == "C2"
+    assert named["IPUModel Mk2"] == named["GC200/Bow single IPU"] == named["M2000/Bow-2000 class real IPU"] == named["IPU-M2000"] == "M2000"
+    assert named["Bow IPU"] == "BOW-2000"

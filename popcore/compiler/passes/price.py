@@ -51,7 +51,8 @@ def price(
                 parts.append((group.codelet, placed, cycles))
                 by_codelet[-1].append((number[group.codelet], len(placed.tile), int(np.ceil(cycles.sum() * group.codelet.workers))))
             before[index] += _row(cost.compute_cost(parts, target))
-    served = [_host_cost(request, target, replicas, collectives) for request in code.yields]
+    streamed = _streamed(code, plans, layout, target)
+    served = [_host_cost(request, data, target, replicas, collectives) for request, data in zip(code.yields, streamed, strict=True)]
     hosts = np.array([_row(each) for each in served], np.int64).reshape(-1, COLUMNS)
     table = _instruction_table(code, before, after, hosts, moved, target)
     return Costs(
@@ -89,10 +90,24 @@ def _instruction_table(code: Code, before: Array, after: Array, hosts: Array, mo
     return table
 
 
-def _host_cost(request: Yield, target: Target, replicas: int, collectives: Sequence[CollectiveCost]) -> cost.StepCost:
+def _streamed(code: Code, plans: Sequence[StepPlan], layout: Layout, target: Target) -> Array:
+    """Bytes that each IPU gets from the staging area, or puts there, in the step beside each yield. int64[yields, IPUs]"""
+    made = np.zeros((len(code.yields), target.num_ipus), np.int64)
+    for at in np.flatnonzero(code.instructions[:, 0] == Op.YIELD).tolist():
+        number = int(code.instructions[at, 1])
+        kind = code.yields[number].kind
+        if kind.startswith("stream"):
+            plan = plans[int(code.instructions[at + (1 if kind == "stream_in" else -1), 1])]
+            for moves in (plan.before, plan.after):
+                tile = layout.tile_of(moves.target if kind == "stream_in" else moves.source).astype(np.int64)
+                made[number] += np.bincount(tile // target.tiles_per_ipu, weights=moves.nbytes, minlength=target.num_ipus)[: target.num_ipus].astype(np.int64)
+    return made
+
+
+def _host_cost(request: Yield, streamed: Array, target: Target, replicas: int, collectives: Sequence[CollectiveCost]) -> cost.StepCost:
     nbytes = int(np.prod(request.shape, dtype=np.int64)) * request.dtype.nbytes if request.dtype else 0
     if request.kind.startswith("stream"):
-        return cost.stream_cost(nbytes, target, replicas)
+        return cost.stream_cost(streamed, target, replicas)
     if request.kind.startswith("remote"):
         return cost.remote_cost(nbytes, target, replicas)
     whole = target.with_ipus(target.num_ipus * replicas)

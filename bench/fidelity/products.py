@@ -1,0 +1,166 @@
+"""Products, dense and sparse, convolutions and layers, by poplin, popsparse and popnn."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+import numpy as np
+
+import popcore as pc
+from bench.fidelity.figures import Family, Figure
+from bench.fidelity.programs import graph_of, modelled, system_of
+from popcore import FLOAT, HALF, program
+from popcore.ops import poplin, popops, popsparse
+from popcore.ops.poplin import ConvParams, InputTransform, OutputTransform
+from popcore.ops.popnn import lstm
+from popcore.ops.popsparse import dynamic, static_
+from popcore.profile import Profile
+from popcore.types import ElementType
+
+
+@cache
+def _product(system: str, dtype: ElementType, m: int, k: int, n: int, groups: int = 1) -> Profile:
+    graph, steps = pc.Graph(pc.Device(system, num_ipus=1).target), program.Sequence()
+    a = poplin.create_mat_mul_grouped_input_lhs(graph, dtype, (groups, m, k), (groups, k, n))
+    b = poplin.create_mat_mul_grouped_input_rhs(graph, dtype, (groups, m, k), (groups, k, n))
+    poplin.mat_mul_grouped(graph, a, b, steps, dtype)
+    return modelled(graph, steps)
+
+
+def dense(figure: Figure) -> float:
+    """TFLOP/s of [m, k] @ [k, n]."""
+    size = figure.number(r"m=k=(\d+)")
+    n = figure.number(r"\bn=(\d+)")
+    dtype = HALF if "FP16" in figure.benchmark else FLOAT
+    return 2 * size * size * n / _product(system_of(figure), dtype, size, size, n).device_seconds / 1e12
+
+
+def square(figure: Figure) -> float:
+    """TFLOP/s of the largest square product that the row speaks of, in FLOAT."""
+    n = figure.number(r"n up to (\d+)")
+    return 2 * n**3 / _product(system_of(figure), FLOAT, n, n, n).device_seconds / 1e12
+
+
+def benchmark_product(figure: Figure) -> float:
+    """Cycles of a product in HALF whose sizes are in the name of the benchmark, [m, k] @ [k, n] or a batch of them.
+
+    PopLibs' tools multiply HALF unless told otherwise; of a layer they run the gradients of data and weights too, of a product by itself nothing more.
+    """
+    layer = re.search(r"fc_layer_(\d+)_(\d+)_(\d+)", figure.benchmark)
+    sizes = [int(n) for n in (layer.groups() if layer else re.search(r"_(\d+(?:x\d+)+)", figure.benchmark).group(1).split("x"))]  # type: ignore[union-attr]
+    groups = sizes.pop(0) if len(sizes) == 4 else 1
+    m, k, n = sizes
+    products = [(m, k, n)] if "gemm" in figure.benchmark else [(m, k, n), (m, n, k), (k, m, n)]
+    return sum(_product(system_of(figure), HALF, *shape, groups).total_cycles for shape in products)
+
+
+def _layer(dtype: ElementType, batch: int, field: int, kernel: int, stride: int, inputs: int, outputs: int, groups: int = 1) -> ConvParams:
+    pads = (kernel // 2,) * 2
+    return ConvParams(
+        dtype, batch, (field,) * 2, (kernel,) * 2, inputs // groups, outputs // groups, groups,
+        InputTransform(padding_lower=pads, padding_upper=pads), output_transform=OutputTransform(stride=(stride,) * 2),
+    )  # fmt: skip
+
+
+def convolution(figure: Figure) -> float:
+    """TFLOP/s of a layer's forward convolution in HALF."""
+    kernel, field = figure.number(r" (\d+)x\d+"), figure.number(r"x\d+(?:/\d+)? (\d+)")
+    stride, groups = figure.number(r"x\d+/(\d+)", 1), figure.number(r"G=(\d+)", 1)
+    inputs, outputs = figure.number(r"(\d+)->"), figure.number(r"->(\d+)")
+    params = _layer(HALF, figure.number(r"batch (\d+)"), field, kernel, stride, inputs, outputs, groups)
+    graph, steps = graph_of(figure), program.Sequence()
+    data, weights = poplin.create_input(graph, params), poplin.create_weights(graph, params)
+    out = poplin.convolution(graph, data, weights, params, False, steps)
+    flops = 2 * out.num_elements * kernel * kernel * inputs // groups
+    return flops / modelled(graph, steps).device_seconds / 1e12
+
+
+_LAYERS = {"resnet50_tr_bs4_cnv": (4, 224, 7, 2, 3, 64), "resnet50_tr_bs4_bm64L0A1": (4, 56, 3, 1, 64, 64), "vgg16_tr_bs4_v2L0": (4, 112, 3, 1, 64, 128)}
+"""Batch, field, kernel, stride, channels in and out of the layers that benchmarks name."""
+
+
+def benchmark_convolution(figure: Figure) -> float:
+    """Cycles of a layer in HALF, forward and both gradients: what PopLibs' tool does unless told otherwise."""
+    params = _layer(HALF, *_LAYERS[figure.benchmark.split()[-1]])
+    graph, steps = graph_of(figure), program.Sequence()
+    data, weights = poplin.create_input(graph, params), poplin.create_weights(graph, params)
+    deltas = poplin.create_conv_output(graph, params)
+    poplin.convolution(graph, data, weights, params, False, steps)
+    poplin.convolution(graph, deltas, weights, poplin.get_gradient_params(params), True, steps)
+    poplin.calculate_weight_deltas(graph, deltas, data, params, steps)
+    return modelled(graph, steps).total_cycles
+
+
+@cache
+def _sparse(system: str, known: bool, block: int, dtype: ElementType, size: int, density: float, n: int) -> float:
+    """Non-zero FLOP/s of a sparse [size, size] of random blocks times [size, n]."""
+    graph, steps = pc.Graph(pc.Device(system, num_ipus=1).target), program.Sequence()
+    side = size // block
+    mask = np.random.default_rng(0).random((side, side)) < density
+    count = int(mask.sum()) * block * block
+    if known:
+        starts = np.concatenate(([0], np.cumsum(mask.sum(axis=1)))) * block * block
+        matrix = popsparse.CSRMatrix(size, size, np.ones(count, np.float32), np.nonzero(mask)[1] * block, starts, (block, block))
+        sizes = static_.MatMulParams.create_for_sparse_dense(1, size, size, n)
+        s, x = (make(graph, dtype, sizes, matrix) for make in (static_.create_sparse_dense_mat_mul_lhs, static_.create_sparse_dense_mat_mul_rhs))
+        static_.sparse_dense_mat_mul(graph, s, x, steps)
+    else:
+        kind = dynamic.SparsityParams(block_dimensions=(block, block))
+        most = dynamic.MatMulParams.create_with_num_non_zero_values(kind, count, 1, size, size, n)
+        left, right = (make(graph, dtype, most) for make in (dynamic.create_sparse_dense_mat_mul_lhs, dynamic.create_sparse_dense_mat_mul_rhs))
+        dynamic.sparse_dense_mat_mul(graph, left, right, steps)
+    return 2 * count * n / modelled(graph, steps).device_seconds
+
+
+_WIDTHS = (256, 1024, 4096)  # columns of the dense operand that are tried where a row is of the best
+
+
+def _best_sparse(figure: Figure, text: str, dtype: ElementType) -> float:
+    block = int(re.search(r"(?:b=|block )(\d+)", text).group(1))  # type: ignore[union-attr]
+    size, density = figure.number(r"m=k=(\d+)"), 1 / figure.number(r"density 1/(\d+)")
+    return max(_sparse(system_of(figure), "static" in text, block, dtype, size, density, n) for n in _WIDTHS)
+
+
+def sparse(figure: Figure) -> float:
+    """TFLOP/s on what is not zero, of the best width."""
+    return _best_sparse(figure, figure.benchmark, HALF) / 1e12
+
+
+def sparse_gain(figure: Figure) -> float:
+    """How many times faster than the dense product of as many rows and columns, each at its best width."""
+    dtype = HALF if "FP16" in figure.conditions else FLOAT
+    size = figure.number(r"m=k=(\d+)")
+    full = max(2 * size * size * n / _product(system_of(figure), dtype, size, size, n).device_seconds for n in _WIDTHS)
+    return _best_sparse(figure, figure.conditions, dtype) * figure.number(r"density 1/(\d+)") / full
+
+
+def recurrent(figure: Figure) -> float:
+    """Cycles of an LSTM forward: batch, steps, inputs and units are in the name."""
+    batch, steps, inputs, units = (int(n) for n in re.search(r"lstm_(\d+)_(\d+)_(\d+)_(\d+)", figure.benchmark).groups())  # type: ignore[union-attr]
+    graph, prog = graph_of(figure), program.Sequence()
+    params = lstm.LstmParams(HALF, batch, steps, (inputs, units))
+    data, state, weights = lstm.create_input(graph, params), lstm.create_initial_state(graph, params), lstm.create_weights(graph, params)
+    lstm.lstm_fwd(graph, params, state, data, weights, None, prog)
+    return modelled(graph, prog).total_cycles
+
+
+def square_sums(figure: Figure) -> float:
+    """Cycles of a sum of squares of HALF [4, 25088, 8] over the middle: PopLibs' tool for benchmarks names this shape for the row."""
+    graph, prog = graph_of(figure), program.Sequence()
+    data = graph.add_variable(HALF, (4, 25_088, 8), mapping="linear", name="data")
+    popops.reduce(graph, data, [1], popops.Operation.SQUARE_ADD, prog)
+    return modelled(graph, prog).total_cycles
+
+
+FAMILIES = (
+    Family("dense product", r"PS-D(16|32)-\d+-\d+", dense),
+    Family("dense product", r"J-GEMM-32", square),
+    Family("convolution", r"J-CONV-.*", convolution),
+    Family("sparse product", r"PS-S-.*", sparse),
+    Family("sparse product", r"PS-X-.*", sparse_gain),
+    Family("PopLibs benchmarks", r"(PB|PC-3)-(bert_(ffn|kqv|grouped)|fc_layer|gemm).*", benchmark_product),
+    Family("PopLibs benchmarks", r"(PB|PC-3)-(resnet50_tr_bs4|vgg16_tr_bs4).*", benchmark_convolution),
+    Family("PopLibs benchmarks", r"PB-lstm.*", recurrent),
+    Family("PopLibs benchmarks", r"PB-resnet50_tr_bs1_cnv_reduce", square_sums),
+)
