@@ -30,6 +30,7 @@ from popcore.ops.poplin.convolution import (
     report_weight_update_plan_info,
     weights_transpose_chans_flip_xy,
 )
+from popcore.ops.poplin.inverse import log_abs_det, matrix_inverse
 from popcore.ops.poplin.mat_mul import (
     create_mat_mul_grouped_input_lhs,
     create_mat_mul_grouped_input_rhs,
@@ -104,6 +105,7 @@ __all__ = [
     "get_gradient_params",
     "get_weight_update_params",
     "get_wu_flops",
+    "log_abs_det",
     "mat_mul",
     "mat_mul_acc",
     "mat_mul_grouped",
@@ -112,6 +114,7 @@ __all__ = [
     "mat_mul_grouped_with_output",
     "mat_mul_report_plan",
     "mat_mul_with_output",
+    "matrix_inverse",
     "norm_gradients",
     "norm_param_gradients",
     "norm_statistics",
