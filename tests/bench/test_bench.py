@@ -1,6 +1,5 @@
 """The benchmarks: do they run, are their rows whole, and is a wrong answer noticed? Nothing here is about how fast anything is."""
 
-import importlib.util
 import itertools
 import json
 import os
@@ -12,21 +11,10 @@ import numpy as np
 import pytest
 
 import popcore
+from bench import compare, harness
 
 ROOT = Path(__file__).parents[2]
 FIELDS = ["name", "value", "unit", "baseline", "ratio", "target", "met"]
-
-
-def load(name):
-    """A file of bench/ that imports none of the others; the folder is not installed."""
-    specification = importlib.util.spec_from_file_location(f"bench_for_tests_{name}", ROOT / "bench" / f"{name}.py")
-    module = importlib.util.module_from_spec(specification)
-    sys.modules[specification.name] = module
-    specification.loader.exec_module(module)
-    return module
-
-
-harness, compare = load("harness"), load("compare")
 
 
 def run_bench(*arguments):
