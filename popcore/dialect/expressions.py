@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import copy
+from collections.abc import Callable
 from typing import Any
 
 from popcore.codelet import Field
@@ -65,16 +67,24 @@ class Expressions(Scope):
     def static(self, node: ast.expr) -> Any:
         """The Python object that a name or dotted name outside the codelet is; refuses if there is none."""
         if isinstance(node, ast.Name):
-            found = look_up(self.function, node.id)
+            found = self.kept((self.function, node.id), lambda: look_up(self.function, node.id))
             if found is MISSING:
                 self.refuse(node, f"the name {node.id!r} is not defined", "define it before the codelet is added to a graph")
             return found
         assert isinstance(node, ast.Attribute)
         base = self.static(node.value)
-        found = getattr(base, node.attr, MISSING)
+        found = self.kept((self.function, ast.unparse(node)), lambda: getattr(base, node.attr, MISSING))
         if found is MISSING:
             self.refuse(node, f"{ast.unparse(node.value)} has no attribute {node.attr!r}", "check the spelling")
         return found
+
+    def kept(self, key: Any, look: Callable[[], Any]) -> Any:
+        """What ``look`` found the first time, whichever form of the codelet asked; of a table a copy, which nobody changes."""
+        outside = self.session.outside
+        if key not in outside:
+            found = look()
+            outside[key] = copy.copy(found) if known.is_table(found) else found
+        return outside[key]
 
     def is_static(self, node: ast.expr) -> bool:
         """Whether ``node`` is a name or dotted name that leads out of the codelet."""
@@ -106,7 +116,7 @@ class Expressions(Scope):
         if (field := self.field_of(node)) is not None:
             view = self.view_of(node)
             return self.load(node, view) if field.shape == "scalar" else view
-        value = getattr(self.session.codelet.cls, node.attr, MISSING)
+        value = self.kept((None, node.attr), lambda: getattr(self.session.codelet.cls, node.attr, MISSING))
         if value is MISSING:
             names = ", ".join(f.name for f in self.session.codelet.fields)
             self.refuse(node, f"{self.session.codelet.name} has no field {node.attr!r}; its fields are {names}", "check the spelling")

@@ -35,14 +35,16 @@ def lower(codelet: Codelet, checks: bool = False) -> Lowered:
         CodeletError: something is not supported; names the user's file and line.
     """
     kept: dict[bool, Lowered] = codelet.__dict__.setdefault("_lowered", {})
-    if not kept:  # both ways at once, so that they see the same numbers
-        plain = _lower(codelet, False)
-        kept.update({False: plain, True: replace(_lower(codelet, True), unchecked=plain.fingerprint)})
+    outside = codelet.__dict__.setdefault("_outside", {})  # so that both forms see the same
+    if False not in kept:
+        kept[False] = _lower(codelet, False, outside)
+    if checks and True not in kept:
+        kept[True] = replace(_lower(codelet, True, outside), unchecked=kept[False].fingerprint)
     return kept[checks]
 
 
-def _lower(codelet: Codelet, checks: bool) -> Lowered:
-    session = Session(codelet, checks)
+def _lower(codelet: Codelet, checks: bool, outside: dict[Any, Any]) -> Lowered:
+    session = Session(codelet, checks, outside)
     compute = source.unwrapped(codelet.cls.__dict__.get("compute") or codelet.cls.compute)  # type: ignore[attr-defined]
     if compute is None:
         raise refusal(codelet, codelet.site, "compute is no Python function", "def compute(self): ...")

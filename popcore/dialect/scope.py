@@ -21,6 +21,7 @@ class Session:
 
     codelet: Codelet
     checks: bool
+    outside: dict[Any, Any] = field(default_factory=dict)  # what names outside the codelet stood for when they were first looked up
     sites: list[FaultSite] = field(default_factory=list)
     functions: list[LoweredFunction | None] = field(default_factory=list)  # None: being lowered
     handling: dict[int, Handling] = field(default_factory=dict)  # of each function, by its index

@@ -117,7 +117,7 @@ class Host:
             case "collective" if self._executable.collectives[request.index].kind == "all_reduce":
                 call = self._executable.collectives[request.index]
                 groups = members_of(call.group_type, call.group_size, self._executable.replicas)
-                shadow.combined(self._executable.collective_spans[call.span_begin : call.span_end], [tuple(members) for members in groups])
+                shadow.combined(self._executable.collective_spans[call.span_begin : call.span_end], groups)
             case _:
                 shadow.host_wrote()
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from popcore.errors import UninitialisedReadError
@@ -66,7 +68,7 @@ class ShadowMemory:
         for _, start, nbytes in ended[ended[:, 0] == number].tolist():
             self._written[:, start : start + nbytes] = 0
 
-    def combined(self, spans: Array, groups: list[tuple[int, ...]]) -> None:
+    def combined(self, spans: Array, groups: Sequence[Sequence[int]]) -> None:
         """Replicas of each group combined what is at ``spans``: what one of them had not written, none has now."""
         for start, nbytes in spans.tolist():
             for members in groups:

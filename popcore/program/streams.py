@@ -52,8 +52,8 @@ class Wait(NamedTuple):
     begin: bool  # a callback prepares the data, none of it prefetched
     end: bool  # a callback is told that the transfer is done
 
-    def __or__(self, other: tuple[Any, ...]) -> Wait:
-        return Wait(self.begin or bool(other[0]), self.end or bool(other[1]))
+    def __or__(self, other: Wait) -> Wait:
+        return Wait(self.begin or other.begin, self.end or other.end)
 
 
 READY = Wait(begin=False, end=False)  # an array is there already

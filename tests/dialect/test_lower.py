@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from popcore.codelet import codelet_of
+from popcore.codelet import Output, Vertex, codelet_of
 from popcore.dialect import FaultSite, interpret, lower, make_view
 from popcore.types import FLOAT, HALF
 from tests.dialect import samples
@@ -23,6 +23,31 @@ def test_globals_are_frozen_when_the_codelet_is_lowered(monkeypatch: pytest.Monk
     after = lower(codelet_of(samples.Constant))
     assert before.fingerprint != after.fingerprint
     assert [_constant(lowered) for lowered in (before, after)] == [np.float32(0.1), np.float32(0.75)]
+
+
+RATES = [0.5, 2.0]
+
+
+class FirstRate(Vertex):
+    out: Output[FLOAT]
+
+    def compute(self) -> None:
+        self.out = RATES[0]
+
+
+@pytest.mark.parametrize("change", ["the name", "the table"])
+def test_the_checked_form_sees_what_the_plain_one_saw(change: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    rates = [0.5, 2.0]
+    monkeypatch.setitem(globals(), "RATES", rates)
+    codelet = codelet_of(FirstRate)
+    plain = lower(codelet)
+    if change == "the name":
+        monkeypatch.setitem(globals(), "RATES", [7.0, 7.0])
+    else:
+        rates[0] = 7.0
+    checked = lower(codelet, checks=True)
+    assert [_constant(lowered) for lowered in (plain, checked)] == [0.5, 0.5]
+    assert _constant(lower(codelet_of(FirstRate), checks=True)) == 7.0
 
 
 def _constant(lowered: Any) -> Any:
