@@ -8,6 +8,8 @@ import stat
 import tempfile
 from pathlib import Path
 
+from popcore.files import replacing
+
 
 def cache_folder() -> Path:
     """Where compiled code is kept: $POPCORE_CACHE_DIR, or the user's cache folder."""
@@ -51,14 +53,8 @@ def digest(*parts: bytes | str) -> str:
 
 def write(path: Path, content: bytes) -> None:
     """Write a file whole or not at all."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".")
-    try:
-        with os.fdopen(handle, "wb") as out:
-            out.write(content)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    with replacing(path) as out:
+        out.write(content)
 
 
 def read(path: Path) -> bytes | None:

@@ -9,11 +9,9 @@ from __future__ import annotations
 import hashlib
 import io
 import os
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -25,6 +23,7 @@ from popcore.codelets.described import Generated, describe, regenerate
 from popcore.errors import CodeletError, ElementTypeError, ExecutableFileError, ValueRangeError
 from popcore.executable.check import check_tables
 from popcore.executable.executable import CollectiveCall, Costs, Decision, Executable, Handle, MemoryMap, RemoteBuffer, Shadow, Stream, Yield
+from popcore.files import replacing
 from popcore.native import fingerprint
 from popcore.target import Target
 from popcore.types import Array, ElementType, as_element_type
@@ -96,16 +95,9 @@ def save(executable: Executable, path: str | os.PathLike[str]) -> None:
     entries = {f"arrays/{name}.npy": _npy(array) for name, array in arrays.items()}
     header = _header(executable, {name: _digest(content) for name, content in entries.items()})
     encoded = msgspec.msgpack.Encoder(enc_hook=_encode).encode(header)
-    target = Path(path)
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with os.fdopen(handle, "wb") as out, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-            for name, content in {"header.msgpack": encoded, "digest": _digest(encoded).encode(), **entries}.items():
-                archive.writestr(zipfile.ZipInfo(name, _EPOCH), content, zipfile.ZIP_DEFLATED)
-        os.replace(temporary, target)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    with replacing(path) as out, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        for name, content in {"header.msgpack": encoded, "digest": _digest(encoded).encode(), **entries}.items():
+            archive.writestr(zipfile.ZipInfo(name, _EPOCH), content, zipfile.ZIP_DEFLATED)
 
 
 def load(path: str | os.PathLike[str], codelets: Iterable[Any] = ()) -> Executable:
