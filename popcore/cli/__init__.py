@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from popcore import __version__
+from popcore.cli.bench import bench
 from popcore.cli.doctor import doctor
 from popcore.cli.info import info
 from popcore.cli.run import run
@@ -16,5 +17,5 @@ def main() -> None:
     """Emulate Graphcore IPUs."""
 
 
-for _command in (run, info, doctor):
+for _command in (run, info, bench, doctor):
     main.add_command(_command)

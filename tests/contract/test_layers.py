@@ -22,6 +22,7 @@ BANDS = [
     ("profile",),
     ("compiler",),
     ("ops", "engine", "reference"),
+    ("microbench",),
     ("cli", "testing", "frontends"),
     ("__init__", "__main__"),
 ]
