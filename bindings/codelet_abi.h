@@ -105,6 +105,10 @@ void popcore_keep_variables(const popcore_variable *variables, int64_t count);
 /* The variables of all tiles of the memory ``mem`` start over. */
 void popcore_forget(uint8_t *mem);
 
+/* The values that a tile of the memory ``mem`` has for its variables, one after the other. Where they still are those that all tiles
+ * begin with: null, unless ``own`` is not 0. May be changed while no codelet runs. */
+uint8_t *popcore_variables_of(uint8_t *mem, int32_t tile, int32_t own);
+
 #ifdef __cplusplus
 }
 #endif

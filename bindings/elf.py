@@ -11,7 +11,7 @@ _SYMBOL = struct.Struct("<IBBHQQ")
 _SYMTAB = 2
 _OBJECT, _WRITE, _TLS = 1, 1, 0x400
 # The compiler's, the standard library's and popcore's own; not what the codelet's author wrote.
-_NOT_USERS = ("_ZN7popcore", "_ZZN7popcore", "_ZNSt", "_ZSt", "_ZZNSt", "_ZTV", "_ZTI", "_ZTS", "_ZStL", "_DYNAMIC", "_GLOBAL_OFFSET_TABLE_")
+_NOT_USERS = ("_ZN7popcore", "_ZZN7popcore", "_ZNSt", "_ZSt", "_ZZNSt", "_ZTV", "_ZTI", "_ZTS", "_ZStL", "_DYNAMIC", "_GLOBAL_OFFSET_TABLE_", "DW.ref.")
 _GUARD = "_ZGV"
 _STARTUP = ("completed.0", "__dso_handle", "__TMC_END__", "__bss_start", "_edata", "_end", "object.0")
 

@@ -56,13 +56,19 @@ class Library:
     types: list[TypeRecord]
     drivers: dict[str, int]  # by the type's name; those that it has
     prints: bool
-    variables: list[elf.Symbol]
+    variables: list[elf.Symbol]  # that it keeps for each tile
+    unkept: list[elf.Symbol]  # of a library made by hand that does not
     handle: Any  # cffi's
 
     def forget(self, memory: int) -> None:
         """Give all tiles of the arena at ``memory`` their variables' first values."""
         if self.variables:
             self.handle.popcore_forget(ffi.cast("uint8_t *", memory))
+
+    def values(self, memory: int, tile: int, own: bool) -> memoryview | None:
+        """What a tile of the arena at ``memory`` has for its variables. None where they are as at first, unless it is to have its ``own``."""
+        found = self.handle.popcore_variables_of(ffi.cast("uint8_t *", memory), tile, own)
+        return memoryview(ffi.buffer(found, sum(v.nbytes for v in self.variables))) if found != ffi.NULL else None
 
 
 @functools.cache
@@ -90,13 +96,14 @@ def load(folder: Path, name: str) -> Library:
     content = path.read_bytes()
     if (prepare := _optional(handle, "popcore_prepare")) is not None:
         prepare(int(float(os.environ.get("POPCORE_CALL_SECONDS", CALL_SECONDS)) * 1e9))
-    found: list[elf.Symbol] = []
-    if (keep_variables := _optional(handle, "popcore_keep_variables")) is not None and (found := elf.variables(content)):
+    found = elf.variables(content)
+    if (keep_variables := _optional(handle, "popcore_keep_variables")) is not None and found:
         _keep(keep_variables, elf.address_of(content, "popcore_keep_variables"), found)
     prints = elf.prints(content)
     types = [msgspec.structs.replace(record, prints=prints or record.prints) for record in types]
     drivers = {record.name: address for i, record in enumerate(types) if (address := int(ffi.cast("intptr_t", table[i].driver)))}
-    return Library(types, drivers, prints, found, handle)
+    kept = keep_variables is not None
+    return Library(types, drivers, prints, found if kept else [], [] if kept else found, handle)
 
 
 _tables: list[Any] = []  # libraries are never unloaded, and point to these

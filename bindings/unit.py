@@ -6,7 +6,7 @@ import difflib
 import os
 import shlex
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -239,10 +239,22 @@ class Unit:
 
     def forget(self, memory: int) -> None:
         """Give all tiles of the arena at ``memory`` the first values of variables outside of vertices."""
-        for unit in list(self._variants.values()):
+        for _, found in self.keeping():
+            found.forget(memory)
+
+    def keeping(self) -> Iterator[tuple[tuple[str, ...], Library]]:
+        """The libraries that keep variables outside of vertices, each with the rules that it was compiled by."""
+        for rules, unit in sorted(self._variants.items()):
             if unit._record.variables:
-                for name in set(unit._record.drivers.values()):
-                    library.load(unit._folder, name).forget(memory)
+                for name in sorted(set(unit._record.drivers.values())):
+                    if (found := library.load(unit._folder, name)).variables:
+                        yield rules, found
+
+    def unkept(self) -> list[str]:
+        """Names of variables outside of vertices of a library made by hand, which all tiles share."""
+        if not self.made_by_hand:
+            return []
+        return [v.name for name in sorted(set(self._record.drivers.values())) for v in library.load(self._folder, name).unkept]
 
     def _remembered(self) -> _Record | None:
         content = cache.read(self._path)

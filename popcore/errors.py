@@ -19,6 +19,7 @@
     │   ├── RaceError              two vertices of one compute set meet in one element
     │   └── OutOfTileMemoryError   a tile needs more bytes than its SRAM has
     ├── ExecutableFileError        a file that is no Executable of this version, or a damaged one
+    ├── StateFileError             a file that is no state of this engine, or a damaged one
     └── EngineError                something went wrong while running
         ├── StreamError            a stream that is not connected, or connected wrongly
         ├── HostTransferError      a host array that does not fit the tensor it is for
@@ -181,6 +182,12 @@ class ExecutableFileError(PopcoreError):
     """A file that is not an Executable, one of another version, or a damaged one."""
 
     hint = "compile the graph again and save it"
+
+
+class StateFileError(PopcoreError):
+    """A file that is no state of an engine, one of another version or of another program, or a damaged one. The engine is as it was."""
+
+    hint = "a state that engine.save_state() wrote for the same graph, programs and options"
 
 
 class EngineError(PopcoreError):

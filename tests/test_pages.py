@@ -82,3 +82,28 @@ def test_a_view_outlives_close():
     made.close()
     view[:] = 3
     assert view.tolist() == [3] * 8
+
+
+@linux
+@pytest.mark.parametrize("touched", [[], [0], [12_345, 12_345 + 3 * mmap.PAGESIZE], [(64 << 20) - 1]])
+def test_what_is_used_is_known(touched):
+    """
+    Every byte that was written lies in one of the ranges; they are no more than its pages, large ones where there are such.
+    """
+    made = pages.Pages(64 << 20, "a test")
+    made.memory[touched] = 1
+    used = list(made.used())
+    for at in touched:
+        assert any(first <= at < last for first, last in used)
+    assert sum(last - first for first, last in used) <= len(touched) * (2 << 20)
+    made.clear()
+    assert not list(made.used())
+
+
+def test_where_the_system_does_not_tell_all_is_used(monkeypatch):
+    """
+    Without a page map everything may hold something.
+    """
+    monkeypatch.setattr(pages, "_PAGE_MAP", "/nowhere")
+    assert list(pages.Pages(100_000, "a test").used()) == [(0, 100_000)]
+    assert not list(pages.Pages(0, "a test").used())

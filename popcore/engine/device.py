@@ -21,6 +21,7 @@ class Arena:
     Attributes:
         memory: uint8[size], all of it.
         address: Of its first byte, a multiple of 64.
+        pages: That hold it.
         stride: Bytes from one replica's memory to the next: an odd number of lines, so that equal places do not meet in a cache.
     """
 
@@ -28,13 +29,13 @@ class Arena:
         self.replicas = replicas
         lines = -(-max(int(size), 1) // _LINE)
         self.stride = _LINE * (lines | (replicas > 1))
-        self._pages = Pages(max(int(size), _LINE) if replicas == 1 else replicas * self.stride, "the tiles of the device")
-        self.memory: Array = self._pages.memory
+        self.pages = Pages(max(int(size), _LINE) if replicas == 1 else replicas * self.stride, "the tiles of the device")
+        self.memory: Array = self.pages.memory
         self.address: int = self.memory.ctypes.data
 
     def clear(self) -> None:
         """Zero everything. Costs: only what was touched."""
-        self._pages.clear()
+        self.pages.clear()
 
     def write_initial(self, initial: Array, content: Array) -> None:
         """Put initial values in place, on every replica: rows of ``initial`` are (arena byte, byte of ``content``, length)."""
@@ -57,7 +58,7 @@ class Arena:
     def close(self) -> None:
         """Give the memory back once nothing looks at it any more."""
         self.memory = np.zeros(0, np.uint8)
-        self._pages.close()
+        self.pages.close()
 
     def __enter__(self) -> Arena:
         return self

@@ -14,6 +14,7 @@ import numpy as np
 
 from popcore.codelet import NativeCodelet
 from popcore.compiler import compile_graph, cost, resolve_options
+from popcore.engine import state
 from popcore.engine.device import Arena
 from popcore.engine.faults import print_text, vertex_error
 from popcore.engine.host import Host
@@ -22,7 +23,7 @@ from popcore.engine.outcome import Outcome
 from popcore.engine.shadow import ShadowMemory
 from popcore.engine.walk import walk_counts
 from popcore.errors import EngineError, GraphError, OptionError, ProgramError
-from popcore.executable import Executable
+from popcore.executable import Executable, store
 from popcore.executable.opcodes import Phase, PhaseFlag
 from popcore.graph import Graph
 from popcore.native import interpreted
@@ -64,7 +65,7 @@ class Engine:
         if device is not None and device.target != whole:
             raise EngineError(f"the graph is compiled for {whole}, the device is {device.target}", "make the graph with device.target")
         resolved = self.executable.options if isinstance(graph, Graph) else resolve_options({**self.executable.options, **(options or {})})
-        self._computes = bool(resolved["debug.compute"])
+        self._options, self._computes = resolved, bool(resolved["debug.compute"])
         self._arena = Arena(self.executable.memory.arena_bytes if self._computes else 0, self._replicas)
         threads = int(resolved["engine.threads"]) or _cores()
         self._check = str(resolved["debug.check"])
@@ -75,6 +76,7 @@ class Engine:
         self._print_stream: TextIO | None = None
         self._runs, self._wall_seconds, self._running = 0, 0.0, False
         self._image: Image | None = None
+        self._fingerprints: dict[str, str] | None = None  # of the Executable, once they are asked for
         self._counts = np.zeros(len(self.executable.code), np.int64)
         self._waited = np.zeros(len(self.executable.code), np.int64)  # cycles for which each instruction waited for the host
         if self._computes:
@@ -110,6 +112,32 @@ class Engine:
         self._host.streams.invalidate()
         for rows in self._host.remotes.values():
             rows.clear()
+
+    def save_state(self, path: str | os.PathLike[str]) -> None:
+        """Write all that runs have changed to one file, whole or not at all: tiles' memory, remote buffers, how far streams have come,
+        the floating-point state, what random bits depend on, C++ codelets' own variables, the profile's counts. See docs/state.md.
+
+        Raises:
+            EngineError: C++ codelets keep addresses outside of their vertices; the engine is running.
+            OSError: the file cannot be written; what was there before still is.
+        """
+        state.save(self._machine("save_state"), self._runs, path)
+
+    def load_state(self, path: str | os.PathLike[str]) -> None:
+        """Go on where ``save_state`` was called, in this or another process, bit for bit. If it is refused nothing has changed.
+
+        Raises:
+            StateFileError: no such file, damaged, or the state of another program; what differs is named.
+            StreamError: a stream is connected to something else than it was.
+        """
+        self._runs = state.load(self._machine("load_state"), path)
+
+    def _machine(self, what: str) -> state.Machine:
+        self._require_idle(what)
+        image = self._require_image(what)
+        if self._fingerprints is None:
+            self._fingerprints = store.fingerprints(self.executable)
+        return state.Machine(self.executable, self._fingerprints, self._options, self._arena, image, self._host, self._counts, self._waited)
 
     def connect_stream(self, handle: str, endpoint: Endpoint, replica: int | None = None) -> None:
         """Connect a stream to a NumPy array, a function of one buffer, or a StreamCallback.

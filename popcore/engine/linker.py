@@ -152,8 +152,15 @@ class Image:
         keep = (self._tables, self._context, self._sync, arena)
         self._pool = Pool(work, self._address, self._sync, self.threads, keep)
         self.close = weakref.finalize(self, self._pool.close)
-        for replica in range(executable.replicas):
-            forget(executable.codelets, arena.address + replica * arena.stride)
+
+    def memories(self) -> list[int]:
+        """The address of each replica's memory."""
+        return [self.arena.address + replica * self.arena.stride for replica in range(self.executable.replicas)]
+
+    def forget(self) -> None:
+        """Variables that C++ codelets keep outside of vertices start over."""
+        for memory in self.memories():
+            forget(self.executable.codelets, memory)
 
     def _link(self, codelets: Sequence[int], arithmetic: Arithmetic) -> list[int]:
         """Addresses of drivers for ``arithmetic`` of some codelets."""
@@ -249,9 +256,19 @@ class Image:
         return made
 
     def restart(self) -> None:
-        """What a load starts over besides memory: the floating-point state, and the count of compute sets."""
+        """What a load starts over besides memory: the floating-point state, the count of compute sets, C++ codelets' own variables."""
         self.behave(0)
-        self._context[status.SEQUENCE] = 0
+        self.sequence = 0
+        self.forget()
+
+    @property
+    def sequence(self) -> int:
+        """Compute sets run since loading: what random bits depend on."""
+        return int(self._context[status.SEQUENCE])
+
+    @sequence.setter
+    def sequence(self, count: int) -> None:
+        self._context[status.SEQUENCE] = count
 
     def reset(self) -> None:
         """Forget the calls that a run was in when it was given up."""

@@ -6,24 +6,22 @@ Built-in codelets are found by name. What was generated of an expression is gene
 
 from __future__ import annotations
 
-import hashlib
+import dataclasses
 import io
 import os
-import zipfile
-import zlib
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
 import numpy as np
 
+from popcore import archive
 from popcore.codelet import Codelet, codelet_of, native_codelet
 from popcore.codelets.built_in import BUILT_IN
 from popcore.codelets.described import Generated, describe, regenerate
 from popcore.errors import CodeletError, ElementTypeError, ExecutableFileError, ValueRangeError
 from popcore.executable.check import check_tables
 from popcore.executable.executable import CollectiveCall, Costs, Decision, Executable, Handle, MemoryMap, RemoteBuffer, Shadow, Stream, Yield
-from popcore.files import replacing
 from popcore.native import fingerprint
 from popcore.target import Target
 from popcore.types import Array, ElementType, as_element_type
@@ -50,7 +48,6 @@ _ARRAYS = (
 _COSTS = ("cycles", "link_bytes", "exchange_bytes", "host_bytes", "remote_bytes", "label", "head", "worker_codelet", "links")
 _MEMORY = ("tile_base", "tile_bytes")
 _SHADOW = ("places", "ended")
-_EPOCH = (1980, 1, 1, 0, 0, 0)  # entries carry no date, so that equal Executables are equal files
 
 
 class _CodeletRecord(msgspec.Struct, forbid_unknown_fields=True):
@@ -91,13 +88,10 @@ class _Header(msgspec.Struct, forbid_unknown_fields=True):
 
 def save(executable: Executable, path: str | os.PathLike[str]) -> None:
     """Write an Executable to one file, whole or not at all. Equal Executables give equal bytes."""
-    arrays = _arrays(executable)
-    entries = {f"arrays/{name}.npy": _npy(array) for name, array in arrays.items()}
-    header = _header(executable, {name: _digest(content) for name, content in entries.items()})
-    encoded = msgspec.msgpack.Encoder(enc_hook=_encode).encode(header)
-    with replacing(path) as out, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-        for name, content in {"header.msgpack": encoded, "digest": _digest(encoded).encode(), **entries}.items():
-            archive.writestr(zipfile.ZipInfo(name, _EPOCH), content, zipfile.ZIP_DEFLATED)
+    with archive.writing(path) as out:
+        for name, array in _arrays(executable).items():
+            out.put(f"arrays/{name}.npy", _npy(array))
+        out.finish(_encoded(_header(executable, out.digests)))
 
 
 def load(path: str | os.PathLike[str], codelets: Iterable[Any] = ()) -> Executable:
@@ -111,20 +105,35 @@ def load(path: str | os.PathLike[str], codelets: Iterable[Any] = ()) -> Executab
         ExecutableFileError: no such file, another version, or damaged.
         CodeletError: a codelet it uses is not among ``codelets``, or is no longer what it was compiled from.
     """
-    try:
-        with zipfile.ZipFile(path) as archive:
-            encoded = archive.read("header.msgpack")
-            if archive.read("digest").decode("ascii", "replace") != _digest(encoded):
-                raise ExecutableFileError(f"{os.fspath(path)!r} is damaged: its header does not have the checksum it was written with")
-            header = _decode_header(path, encoded)
-            arrays = {name: _read_array(path, archive, name, digest) for name, digest in header.digests.items()}
-    except (OSError, zipfile.BadZipFile, KeyError, NotImplementedError, RuntimeError, EOFError, zlib.error) as error:
-        if isinstance(error, ExecutableFileError):
-            raise
-        raise ExecutableFileError(f"{os.fspath(path)!r} is no Executable, or a damaged one: {error}") from error
+    with archive.reading(path, "Executable", ExecutableFileError) as file:
+        header = _decode_header(path, file.header())
+        arrays = {name: _read_array(path, name, file.read(name, digest)) for name, digest in header.digests.items()}
     executable = _assemble(path, header, arrays, _resolve(path, header.codelets, list(codelets)))
     check_tables(executable, os.fspath(path))
     return executable
+
+
+def fingerprints(executable: Executable) -> dict[str, str]:
+    """Digests of the parts of what an Executable does: equal for the same graph and programs, wherever in their files they were made."""
+    header = _header(executable, {name: archive.digest(_npy(array)) for name, array in _arrays(executable).items()})
+    kept = {"category", "memory", "initial", "initial_bytes", "replica_index"}
+    layout = {name: digest for name, digest in header.digests.items() if name.split(".")[0] in kept}
+    program = msgspec.structs.replace(
+        header,
+        target={}, options={}, statistics={}, codelets=[], remotes=(), shadow_variables=(),
+        yields=tuple(dataclasses.replace(each, site="", title="") for each in header.yields),
+        decisions=tuple(dataclasses.replace(each, where="", ways=()) for each in header.decisions),
+    )  # fmt: skip
+    encode = msgspec.msgpack.Encoder(enc_hook=_encode, order="sorted").encode
+    parts = {
+        "target": (header.target, header.replicas),
+        "codelets": [(each.name, each.fingerprint) for each in header.codelets],
+        "memory": (layout, header.arena_bytes, header.staging, header.staging_bytes, header.shadow_distance),
+        "remote buffers": header.remotes,
+        "streams": header.streams,
+        "program": program,
+    }
+    return {name: archive.digest(encode(part)) for name, part in parts.items()}
 
 
 def _arrays(executable: Executable) -> dict[str, Array]:
@@ -141,8 +150,8 @@ def _npy(array: Array) -> bytes:
     return out.getvalue()
 
 
-def _digest(content: bytes) -> str:
-    return hashlib.blake2b(content, digest_size=20).hexdigest()
+def _encoded(header: _Header) -> bytes:
+    return msgspec.msgpack.Encoder(enc_hook=_encode).encode(header)
 
 
 def _encode(value: Any) -> Any:
@@ -201,10 +210,7 @@ def _decode_header(path: Any, encoded: bytes) -> _Header:
         raise ExecutableFileError(f"{os.fspath(path)!r} has a damaged header: {error}") from error
 
 
-def _read_array(path: Any, archive: zipfile.ZipFile, entry: str, digest: str) -> Array:
-    content = archive.read(entry)
-    if _digest(content) != digest:
-        raise ExecutableFileError(f"{os.fspath(path)!r} is damaged: {entry} does not have the checksum it was written with")
+def _read_array(path: Any, entry: str, content: bytes) -> Array:
     try:
         array: Array = np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)
     except ValueError as error:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -56,6 +56,16 @@ class Wait(NamedTuple):
         return Wait(self.begin or other.begin, self.end or other.end)
 
 
+class Position(NamedTuple):
+    """How far a stream has come: what a saved state holds of a connection."""
+
+    handle: str
+    replicas: tuple[int, ...]  # that share the connection
+    elements: int  # of the array; -1: it is a callback
+    cursor: int  # the element of the array that comes next
+    data: bytes  # of a callback: what its buffer holds, then each transfer that was fetched ahead
+
+
 READY = Wait(begin=False, end=False)  # an array is there already
 
 
@@ -84,6 +94,15 @@ class _Ring:
 
     def drop(self) -> None:
         """Nothing is fetched ahead."""
+
+    def position(self, handle: str, replicas: tuple[int, ...]) -> Position | None:
+        return Position(handle, replicas, self._size, self._cursor, b"") if self._cursor else None
+
+    def fits(self, position: Position) -> bool:
+        return position.elements == self._size and 0 <= position.cursor < self._size and position.cursor % self._n == 0
+
+    def go_to(self, position: Position | None) -> None:
+        self._cursor = position.cursor if position is not None else 0
 
 
 class _Calls:
@@ -132,6 +151,19 @@ class _Calls:
             self._ahead.clear()
             self._callback.invalidate_prefetched()
 
+    def position(self, handle: str, replicas: tuple[int, ...]) -> Position | None:
+        data = b"".join(buffer.tobytes() for buffer in (self._buffer, *self._ahead))
+        return Position(handle, replicas, -1, 0, data) if self._ahead or self._buffer.any() else None
+
+    def fits(self, position: Position) -> bool:
+        return position.elements == -1 and len(position.data) >= self._buffer.nbytes and len(position.data) % max(self._buffer.nbytes, 1) == 0
+
+    def go_to(self, position: Position | None) -> None:
+        n, data = self._stream.elements, b"" if position is None else position.data
+        transfers = np.frombuffer(data, self._stream.dtype.numpy).reshape(-1, n).copy() if data else self._new()[None]
+        self._buffer = transfers[0]
+        self._ahead = deque(transfers[1:])
+
 
 class _Function(StreamCallback):
     """A plain callable as a StreamCallback."""
@@ -156,6 +188,7 @@ class HostStreams:
     def __init__(self, streams: Mapping[str, Stream], replicas: int = 1, prefetch_depth: int = 1) -> None:
         self._streams, self._replicas, self._prefetch_depth = dict(streams), replicas, prefetch_depth
         self._connected: dict[tuple[str, int], _Ring | _Calls] = {}
+        self._awaited: dict[tuple[str, int], Position] = {}  # of what is not connected yet
 
     def connect(self, handle: str, endpoint: Endpoint, replica: int | None = None) -> None:
         """Connect, or connect anew: an array starts at its beginning, what an old callback prefetched is dropped.
@@ -172,7 +205,12 @@ class HostStreams:
         if replica is not None and stream.broadcast and self._replicas > 1:
             raise StreamError(f"stream {handle!r} is broadcast, and is connected for replica {replica} only", "leave out the replica: one transfer is for all")
         connection = self._connection(stream, endpoint)
-        for each in range(self._replicas) if replica is None else (replica,):
+        whose = tuple(range(self._replicas)) if replica is None else (replica,)
+        awaited = {each: self._awaited.pop((handle, each), None) for each in whose}
+        if (position := awaited[whose[0]]) is not None:
+            _check_position(connection, whose, position)
+            connection.go_to(position)
+        for each in whose:
             old = self._connected.get((handle, each))
             self._connected[handle, each] = connection
             if old is not None:
@@ -234,12 +272,55 @@ class HostStreams:
         for connection in dict.fromkeys(self._connected.values()):
             connection.drop()
 
+    def positions(self) -> list[Position]:
+        """How far each connection has come that is not at its beginning. What the user's arrays and callbacks hold is no part of it."""
+        shared: dict[tuple[str, int], tuple[_Ring | _Calls, list[int]]] = {}
+        for (handle, replica), connection in sorted(self._connected.items(), key=lambda pair: pair[0]):
+            shared.setdefault((handle, id(connection)), (connection, []))[1].append(replica)
+        found = [connection.position(handle, tuple(replicas)) for (handle, _), (connection, replicas) in shared.items()]
+        return [*(position for position in found if position is not None), *dict.fromkeys(self._awaited.values())]
+
+    def check_positions(self, positions: Sequence[Position]) -> None:
+        """Raises StreamError where something is connected that cannot go on at a position. Changes nothing."""
+        for position in positions:
+            for replica in position.replicas:
+                if (connection := self._connected.get((position.handle, replica))) is not None:
+                    whose = tuple(r for (handle, r), other in sorted(self._connected.items(), key=lambda p: p[0]) if other is connection)
+                    _check_position(connection, whose, position)
+
+    def resume(self, positions: Sequence[Position]) -> None:
+        """Go on at the positions of a saved state, all others at the beginning. What is not connected yet goes on once it is.
+
+        Needs: ``check_positions`` was fine. What was fetched ahead is dropped.
+        """
+        self.invalidate()
+        for connection in dict.fromkeys(self._connected.values()):
+            connection.go_to(None)
+        self._awaited.clear()
+        for position in positions:
+            for replica in position.replicas:
+                if (found := self._connected.get((position.handle, replica))) is not None:
+                    found.go_to(position)
+                else:
+                    self._awaited[position.handle, replica] = position
+
     def _of(self, handle: str, replica: int) -> _Ring | _Calls:
         found = self._connected.get((handle, replica))
         if found is None:
             where = f" for replica {replica}" if self._replicas > 1 else ""
             raise StreamError(f"stream {handle!r} is used by the program and connected to nothing{where}", f"engine.connect_stream({handle!r}, ...)")
         return found
+
+
+def _check_position(connection: _Ring | _Calls, replicas: tuple[int, ...], position: Position) -> None:
+    if replicas == position.replicas and connection.fits(position):
+        return
+    was = "a callback" if position.elements < 0 else f"an array of {position.elements:,} elements, at element {position.cursor:,}"
+    shared = "" if replicas == position.replicas else f", for replicas {', '.join(map(str, position.replicas))}"
+    raise StreamError(
+        f"the state was saved while stream {position.handle!r} was connected to {was}{shared}, and something else is connected now",
+        "connect the same as then; connecting once more starts at the beginning",
+    )
 
 
 def _check_ring(stream: Stream, array: Array) -> None:
@@ -267,17 +348,18 @@ class RemoteRows:
 
     Attributes:
         data: [replicas, rows, elements].
+        pages: That hold it.
     """
 
     def __init__(self, remote: RemoteBuffer, replicas: int = 1) -> None:
         self.remote, self.replicas = remote, replicas
         shape, dtype = (replicas, remote.repeats, remote.elements), remote.dtype
-        self._pages = Pages(math.prod(shape) * dtype.nbytes, f"remote buffer {remote.name!r}")
-        self.data: Array = self._pages.memory.view(dtype.numpy).reshape(shape)
+        self.pages = Pages(math.prod(shape) * dtype.nbytes, f"remote buffer {remote.name!r}")
+        self.data: Array = self.pages.memory.view(dtype.numpy).reshape(shape)
 
     def clear(self) -> None:
         """Zero everywhere."""
-        self._pages.clear()
+        self.pages.clear()
 
     def check_replica(self, replica: int) -> int:
         """``replica``. Raises: EngineError: there is no such one."""

@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[2]
 
 # From the ground up; rooms of one band are neighbours.
 BANDS = [
-    ("errors", "types", "debug", "files", "pages", "machines", "target", "topology"),
+    ("errors", "types", "debug", "archive", "files", "pages", "machines", "target", "topology"),
     ("bindings", "kernels"),
     ("codelet",),
     ("dialect",),

@@ -26,10 +26,12 @@ inline void copy_variables(std::uint8_t *block, bool into_place) {
     std::memcpy(into_place ? variables[i].address : block, into_place ? block : variables[i].address, std::size_t(variables[i].bytes));
 }
 
-inline std::uint8_t *variables_of(std::uint8_t *mem, std::int32_t tile) {
+inline std::uint8_t *variables_of(std::uint8_t *mem, std::int32_t tile, bool own = true) {
   Machine *machine = machines;
   while (machine && machine->mem != mem)
     machine = machine->next;
+  if (!own && (!machine || tile >= machine->count))
+    return nullptr;
   if (!machine)
     machines = machine = new Machine{mem, nullptr, 0, machines};
   if (tile >= machine->count) {
@@ -39,7 +41,7 @@ inline std::uint8_t *variables_of(std::uint8_t *mem, std::int32_t tile) {
       machine->tiles[i] = nullptr;
     machine->count = count;
   }
-  if (!machine->tiles[tile]) {
+  if (!machine->tiles[tile] && own) {
     machine->tiles[tile] = static_cast<std::uint8_t *>(std::malloc(std::size_t(variable_bytes)));
     std::memcpy(machine->tiles[tile], variables_at_first, std::size_t(variable_bytes));
   }
@@ -95,4 +97,12 @@ extern "C" __attribute__((weak, visibility("default"))) void popcore_forget(std:
         machine->tiles[i] = nullptr;
       }
   pthread_mutex_unlock(&swapping);
+}
+
+extern "C" __attribute__((weak, visibility("default"))) std::uint8_t *popcore_variables_of(std::uint8_t *mem, std::int32_t tile, std::int32_t own) {
+  using namespace popcore;
+  pthread_mutex_lock(&swapping);
+  std::uint8_t *found = variable_count ? variables_of(mem, tile, own != 0) : nullptr;
+  pthread_mutex_unlock(&swapping);
+  return found;
 }
