@@ -196,7 +196,7 @@ class Image:
         self._one = np.array([[Op.RUN, 0, 0, 0], [Op.HALT, 0, 0, 0]], np.int64)  # a program for ``run_phase``
         self._one_counts = np.zeros(2, np.int64)
         self._tables: dict[int, Array] = {
-            status.CODE: np.ascontiguousarray(executable.code, np.int64),
+            status.CODE: executable.code.astype(np.int64),  # a copy: see ``intercept``
             status.COUNTS: self.counts,
             status.PHASES: phases,
             status.GROUPS: groups,
@@ -269,6 +269,15 @@ class Image:
     @sequence.setter
     def sequence(self, count: int) -> None:
         self._context[status.SEQUENCE] = count
+
+    def intercept(self, instructions: Array) -> None:
+        """From here on, stop before each of some instructions: a YIELD whose index is that of the instruction, behind those of the program."""
+        self._tables[status.CODE][instructions, 0] = Op.YIELD
+        self._tables[status.CODE][instructions, 1] = len(self.executable.yields) + instructions
+
+    def restore(self, instructions: Array) -> None:
+        """No longer stop there."""
+        self._tables[status.CODE][instructions] = self.executable.code[instructions]
 
     def reset(self) -> None:
         """Forget the calls that a run was in when it was given up."""
