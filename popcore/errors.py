@@ -25,6 +25,7 @@
         ├── HostTransferError      a host array that does not fit the tensor it is for
         ├── VertexError            a codelet raised: which vertex, tile and line
         │   ├── FloatingPointVertexError   a result that the floating-point behaviour stops at
+        │   ├── VertexCrashError   a C++ codelet ended the process that it ran in
         │   └── WorkerRaceError    two workers of a vertex meet in one element or word
         ├── UninitialisedReadError a vertex, a branch or the host read what nothing wrote
         ├── MachineError           a part of the machine failed, see ``popcore.faults``
@@ -226,6 +227,15 @@ class FloatingPointVertexError(VertexError, FloatingPointError):
     """
 
     hint = "look at the values; set_floating_point_behaviour decides which of these stop a run"
+
+
+class VertexCrashError(VertexError):
+    """A C++ codelet ended the process that it ran in: by exit(), an overflow of its stack, a signal. See the option debug.isolate.
+
+    ``signal`` and ``exit_code`` say how; one of them is None. Variables of C++ codelets outside of their vertices have started over.
+    """
+
+    hint = "look at recursion, large local arrays, and calls that end a process"
 
 
 class WorkerRaceError(VertexError):

@@ -34,6 +34,7 @@ class Option:
 OPTIONS: tuple[Option, ...] = (
     Option("debug.compute", bool, True, "False: only the cycle model is walked, no data is moved or computed"),
     Option("debug.check", Literal["off", "bounds", "full"], "off", "bounds: indices outside a field stop the run; full: reads of what nothing wrote and workers that race, too"),
+    Option("debug.isolate", bool, False, "C++ codelets run in a process of their own, on one thread: one that crashes is an error"),
     Option("debug.allowOutOfMemory", bool, False, "go on when a tile is too small, so that the profile can be read"),
     Option("engine.threads", int, 0, "host threads that execute tiles; 0: one per core"),
     Option("engine.fuseTiles", bool, True, "run a tile's incoming copies and its vertices together where that is proved safe"),

@@ -16,7 +16,7 @@ from popcore.codelet import NativeCodelet
 from popcore.compiler import compile_graph, cost, resolve_options
 from popcore.engine import state
 from popcore.engine.device import Arena
-from popcore.engine.faults import print_text, vertex_error
+from popcore.engine.faults import crash_error, print_text, vertex_error
 from popcore.engine.host import Host
 from popcore.engine.linker import Image
 from popcore.engine.outcome import Outcome
@@ -69,7 +69,8 @@ class Engine:
             raise EngineError(f"the graph is compiled for {whole}, the device is {device.target}", "make the graph with device.target")
         resolved = self.executable.options if isinstance(graph, Graph) else resolve_options({**self.executable.options, **(options or {})})
         self._options, self._computes = resolved, bool(resolved["debug.compute"])
-        self._arena = Arena(self.executable.memory.arena_bytes if self._computes else 0, self._replicas)
+        isolate = self._isolates()
+        self._arena = Arena(self.executable.memory.arena_bytes if self._computes else 0, self._replicas, isolate)
         threads = int(resolved["engine.threads"]) or _cores()
         self._check = str(resolved["debug.check"])
         self._shadow = self._make_shadow() if self._check == "full" and self._computes else None
@@ -86,9 +87,19 @@ class Engine:
         if self._computes:
             linked = self.executable if resolved["engine.fuseTiles"] else _without_fusion(self.executable)
             ieee, seed = resolved["target.floatingPoint"] == "ieee", int(resolved["prng.seed"])
-            self._image = Image(linked, self._arena, threads, interpreted(), self._check, ieee, seed)
+            self._image = Image(linked, self._arena, threads, interpreted(), self._check, ieee, seed, isolate)
             self._counts = self._image.counts
             self.load()
+
+    def _isolates(self) -> bool:
+        """Whether the machine runs in a process of its own: wanted, and there is something compiled from C++."""
+        if not self._options["debug.isolate"]:
+            return False
+        if interpreted():
+            raise OptionError("the option debug.isolate is on, and codelets run as Python, where a debugger could not stop in another process", "one of them")
+        if not (hasattr(os, "fork") and hasattr(os, "memfd_create")):
+            raise OptionError("the option debug.isolate needs a system with fork and memfd_create", "Linux")
+        return self._computes and any(isinstance(c, NativeCodelet) for c in self.executable.codelets)
 
     def _make_shadow(self) -> ShadowMemory:
         if not self.executable.shadow.distance:
@@ -297,6 +308,8 @@ class Engine:
                 stream.write(print_line(record.replica * target.num_ipus + ipu, tile, record.worker, print_text(self.executable, record, self._check)))
             if outcome.prints_lost:
                 stream.write(f"[popcore] {outcome.prints_lost:,} more prints of this step had no room\n")
+        if outcome.crash is not None:
+            raise crash_error(self.executable, outcome.crash)
         if outcome.fault is not None:
             raise vertex_error(self.executable, outcome.phase, outcome.fault, self._check, self._shadow, self._arena)
 

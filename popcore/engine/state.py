@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from popcore import archive
-from popcore.engine.statics import Statics, check_statics, place_statics, write_statics
+from popcore.engine.statics import Statics, check_statics, place_statics
 from popcore.engine.stepping import Parts
 from popcore.errors import PopcoreError, StateFileError
 from popcore.kernels.behaviour import ALL
@@ -89,7 +89,9 @@ def save(machine: Machine, runs: int, path: str | os.PathLike[str]) -> None:
             out.put(name, counters.astype("<i8").tobytes())
         for i, position in enumerate(positions):
             out.put(f"stream{i}", position.data)
-        statics = write_statics(machine.parts.executable, machine.parts.image.memories(), out)
+        kept = machine.parts.image.statics()
+        for i, each in enumerate(kept):
+            out.put(f"statics{i}", each.values)
         header = _Header(
             format=FORMAT,
             version=VERSION,
@@ -100,7 +102,7 @@ def save(machine: Machine, runs: int, path: str | os.PathLike[str]) -> None:
             runs=runs,
             areas={name: pages.memory.size for name, pages in machine.areas().items()},
             streams=[_Stream(p.handle, p.replicas, p.elements, p.cursor) for p in positions],
-            statics=statics,
+            statics=[each.what for each in kept],
             digests=out.digests,
         )
         out.finish(msgspec.msgpack.encode(header))
