@@ -63,6 +63,9 @@ def vertex_error(executable: Executable, phase: int, fault: Fault, check: str, s
 
 def crash_error(executable: Executable, crash: Crash) -> VertexCrashError:
     """The error of a C++ codelet that ended its process."""
+    how: dict[str, Any] = {"signal": crash.signal, "exit_code": crash.exit_code, "values": (), "code": "crashed"}
+    if crash.batch < 0:
+        return VertexCrashError(f"the process of the C++ codelets {crash.how}, before any vertex began", "look for what ended it outside of popcore", **how)
     batch = executable.batches[crash.batch]
     codelet = executable.codelets[batch[Batch.CODELET]]
     phases = executable.phases
@@ -76,7 +79,7 @@ def crash_error(executable: Executable, crash: Crash) -> VertexCrashError:
         shown = vertex_line(Place(codelet.name, vertex, tile, name))
     return VertexCrashError(
         f"{shown}\n  {crash.how}\n  at {file}:{line}",
-        codelet=codelet.name, tile=tile, vertex=vertex, compute_set=name, file=file, line=line, signal=crash.signal, exit_code=crash.exit_code, values=(), code="crashed",
+        codelet=codelet.name, tile=tile, vertex=vertex, compute_set=name, file=file, line=line, **how,
     )  # fmt: skip
 
 

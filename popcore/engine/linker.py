@@ -6,6 +6,7 @@ Codelets are compiled by ``popcore.native``, the machine here. On a warm cache t
 from __future__ import annotations
 
 import ctypes
+import os
 import threading
 import time
 import weakref
@@ -158,6 +159,7 @@ class Image:
         self._pool = Pool(work, self._address, self._sync, self.threads, keep)
         self.close = weakref.finalize(self, self._pool.close)
         self._child: Child | None = None  # that runs it, once it was wanted
+        self._owner = os.getpid()
 
     def memories(self) -> list[int]:
         """The address of each replica's memory."""
@@ -331,6 +333,9 @@ class Image:
 
     def _ask(self, pc: int) -> Reply:
         """Have the machine run in its own process. Raises: Died: that did."""
+        if os.getpid() != self._owner:
+            raise EngineError("this engine, with debug.isolate, was made in another process, whose memory it shares", "make an engine in each process")
+        self._aux[:, abi.AUX_BATCH] = -1  # until a vertex begins
         if self._child is None:
             self._sync[status.SYNC_FAULTED] = 0  # what the one before left
             self._faults[:, status.FAULT_VALID] = 0

@@ -122,9 +122,9 @@ def load(machine: Machine, path: str | os.PathLike[str]) -> int:
         header = _decode(shown, file.header())
         _check_same(shown, header, machine)
         ranges = {name: _check_area(shown, file, header, name, pages) for name, pages in machine.areas().items()}
-        counters = {name: _numbers(shown, file.read(name, _digest(shown, header, name)), array.shape, name) for name, array in machine.counters().items()}
+        counters = {name: _numbers(shown, file, header, array.shape, name) for name, array in machine.counters().items()}
         positions = _positions(shown, file, header, machine)
-        statics = check_statics(shown, machine.parts.executable, header.statics, lambda name: file.read(name, _digest(shown, header, name)))
+        statics = check_statics(shown, machine.parts.executable, header.statics, lambda name, most: file.read(name, _digest(shown, header, name), most))
         try:
             for name, pages in machine.areas().items():
                 pages.clear()
@@ -194,7 +194,7 @@ def _digest(shown: str, header: _Header, name: str) -> str:
 
 def _check_area(shown: str, file: archive.Reader, header: _Header, name: str, pages: Pages) -> Array:
     """int64[k, 2]: first byte and bytes of each range of an area. Its content was read through."""
-    content = file.read(f"{name}/ranges", _digest(shown, header, f"{name}/ranges"))
+    content = file.read(f"{name}/ranges", _digest(shown, header, f"{name}/ranges"), 16 * (pages.memory.size // mmap.PAGESIZE + 2))
     if len(content) % 16:
         raise _damaged(shown, f"{name}/ranges is no table")
     ranges = np.frombuffer(content, "<i8").reshape(-1, 2)
@@ -208,8 +208,10 @@ def _check_area(shown: str, file: archive.Reader, header: _Header, name: str, pa
     return ranges
 
 
-def _numbers(shown: str, content: bytes, shape: tuple[int, ...], name: str) -> Array:
-    if len(content) != 8 * int(np.prod(shape)):
+def _numbers(shown: str, file: archive.Reader, header: _Header, shape: tuple[int, ...], name: str) -> Array:
+    nbytes = 8 * int(np.prod(shape))
+    content = file.read(name, _digest(shown, header, name), nbytes)
+    if len(content) != nbytes:
         raise _damaged(shown, f"{name} are not those of the program")
     found: Array = np.frombuffer(content, "<i8").reshape(shape)
     if (found < 0).any() or (found >= _LIMIT).any():

@@ -73,8 +73,8 @@ def gather_statics(executable: Executable, memories: Sequence[int]) -> list[Kept
     return made
 
 
-def check_statics(shown: str, executable: Executable, kept: Sequence[Statics], content: Callable[[str], bytes]) -> Loaded:
-    """Find who keeps what. Changes nothing.
+def check_statics(shown: str, executable: Executable, kept: Sequence[Statics], content: Callable[[str, int], bytes]) -> Loaded:
+    """Find who keeps what. Changes nothing. ``content``: an entry of the file, of no more than so many bytes.
 
     Raises: StateFileError: the file is damaged, or a codelet has other variables now.
     """
@@ -89,8 +89,8 @@ def check_statics(shown: str, executable: Executable, kept: Sequence[Statics], c
         if keeper is None:
             names = ", ".join(name for name, _ in each.variables[:4])
             raise StateFileError(f"{shown!r} has variables of C++ codelets that are not there any more, or have another size: {names}")
-        values, places = content(f"statics{number}"), executable.replicas * executable.target.num_tiles
-        size = sum(nbytes for _, nbytes in each.variables)
+        size, places = sum(nbytes for _, nbytes in each.variables), executable.replicas * executable.target.num_tiles
+        values = content(f"statics{number}", size * len(each.tiles))
         if len(values) != size * len(each.tiles) or any(tile not in range(places) for tile in each.tiles):
             raise StateFileError(f"{shown!r} is damaged: its variables of C++ codelets are not those of the tiles")
         made.append((keeper, each, values))

@@ -334,6 +334,41 @@ def test_c_codelets_are_named_without_a_vertex(tmp_path):
     assert (caught.value.tile, caught.value.exit_code) == (-1, 9)
 
 
+def test_a_process_that_somebody_kills_between_runs(engine):
+    """
+    No vertex is blamed that had not begun.
+    """
+    engine.load()
+    engine.run()
+    os.kill(engine.parts("a test").image._child._process, signal.SIGKILL)
+    with pytest.raises(errors.VertexCrashError, match=r"died of SIGKILL.*before any vertex began"):
+        engine.run()
+    engine.run()
+    assert engine.read_tensor("x1")[0] == 2
+
+
+def test_a_forked_copy_is_refused(engine):
+    """
+    It would share the tiles' memory with the engine in the parent.
+    """
+    engine.load()
+    engine.run()
+    reading, writing = os.pipe()
+    process = os.fork()
+    if process == 0:
+        try:
+            engine.run()
+        except errors.EngineError as error:
+            os.write(writing, error.message.encode())
+        os._exit(0)
+    os.close(writing)
+    os.waitpid(process, 0)
+    with os.fdopen(reading, "rb") as told:
+        assert b"was made in another process" in told.read()
+    engine.run()
+    assert engine.read_tensor("x1")[0] == 2
+
+
 def test_memory_is_freed_when_it_is_cleared():
     """
     Shared memory, too: what load() clears goes back, and what a state writes is what is there.
