@@ -73,7 +73,10 @@ def crash_error(executable: Executable, crash: Crash) -> VertexCrashError:
     name, (file, line) = executable.phase_names[phase], codelet.site
     vertex = tile = -1
     shown = f"codelet {codelet.name} (compute set {name!r})"
-    if isinstance(codelet, NativeCodelet) and not codelet.native.unit.made_by_hand:  # drivers made by hand do not say which vertex they do
+    rows = int(batch[Batch.ROWS_COUNT])
+    inside = range(int(batch[Batch.TILES_BEGIN]) * rows, int(batch[Batch.TILES_BEGIN] + batch[Batch.TILES_COUNT]) * rows)
+    # Drivers made by hand do not say which vertex they do.
+    if isinstance(codelet, NativeCodelet) and not codelet.native.unit.made_by_hand and crash.position in inside:
         index, tile = vertex_at(executable, crash.batch, crash.position)
         vertex = int(executable.vertex_ids[index])
         shown = vertex_line(Place(codelet.name, vertex, tile, name))

@@ -276,7 +276,10 @@ class Image:
     def statics(self) -> list[Kept]:
         """Variables that C++ codelets keep outside of vertices. Raises: EngineError: see ``statics.gather_statics``."""
         if self._child is not None:
-            return self._child.ask(TELL_VARIABLES).kept
+            try:
+                return self._child.ask(TELL_VARIABLES).kept
+            except Died:  # with it went what it kept
+                self._child = None
         return gather_statics(self.executable, self.memories())
 
     @property

@@ -4,7 +4,6 @@ import gc
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
@@ -15,13 +14,14 @@ import pytest
 import popcore as pc
 from popcore import FLOAT, INT, errors, faults, program
 from tests.engine.resumable import CASES, CODELETS, Case
+from tests.processes import python
 from tests.test_pages import linux
 
 pytestmark = linux
 ISOLATED = {"debug.isolate": True}
 
 
-def crashing(**options):
+def crashing(address=(0, 0), **options):
     """A vertex on tile 2, whose way to end is told by the host. Others of its codelet are on tiles 1 and 3, and do nothing."""
     case = Case(**options)
     case.graph.add_codelets(CODELETS / "crashing.cpp")
@@ -29,7 +29,12 @@ def crashing(**options):
     for tile in (1, 2, 3):
         how, x = case.variable(f"how{tile}", INT, 0, tile=0), case.variable(f"x{tile}", INT, [0, 0, 0], tile=tile)
         vertices.append(("Crash", {"how": how, "x": x}, tile))
-    case.programs = [case.step(*vertices, name="fragile")]
+    step = case.graph.add_compute_set("fragile")
+    for codelet, fields, tile in vertices:
+        vertex = case.graph.add_vertex(step, codelet, fields, tile=tile)
+        case.graph.set_field_size(vertex["address"], 2)
+        case.graph.set_initial_value(vertex["address"], address)
+    case.programs = [program.Execute(step)]
     return case
 
 
@@ -246,8 +251,7 @@ except KeyboardInterrupt:
 
 
 def start(text):
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    child = subprocess.Popen([sys.executable, "-c", text], stdout=subprocess.PIPE, env=environment, start_new_session=True)
+    child = subprocess.Popen(**python("-c", text, stdout=subprocess.PIPE, start_new_session=True))
     assert child.stdout.readline() == b"running\n"
     time.sleep(0.4)
     return child
@@ -332,6 +336,20 @@ def test_c_codelets_are_named_without_a_vertex(tmp_path):
     with pytest.raises(errors.VertexCrashError, match=r"codelet Leaves \(compute set 'there'\)\n  called exit\(9\)") as caught:
         case.engine()[0].run()
     assert (caught.value.tile, caught.value.exit_code) == (-1, 9)
+
+
+def test_a_stray_pointer_hurts_nobody_else():
+    """
+    A codelet that writes to an address where the user's process has an array changes it in its own copy alone.
+    """
+    for isolated, found in ((True, 7), (False, 99)):
+        mine = np.full(4096, 7, np.int32)
+        where = mine.ctypes.data
+        engine = crashing(((where & 0xFFFFFFFF), where >> 32), **{"debug.isolate": isolated}).engine()[0]
+        engine.write_tensor("how2", 14)
+        engine.run()
+        assert mine[0] == found
+        assert engine.read_tensor("x2")[0] == 1
 
 
 def test_a_process_that_somebody_kills_between_runs(engine):

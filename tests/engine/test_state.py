@@ -3,7 +3,6 @@
 import errno
 import os
 import subprocess
-import sys
 import zipfile
 
 import numpy as np
@@ -16,6 +15,7 @@ from popcore import FLOAT, INT, errors, program
 from popcore.engine import state
 from tests.codelets import Increment
 from tests.engine.resumable import CASES, Case, Numbers
+from tests.processes import python
 from tests.test_pages import linux
 
 
@@ -35,10 +35,7 @@ def saved(tmp_path_factory):
         for index in case.after:
             engine.run(index)
         expected[name] = case.found(engine, filled)
-    where = os.path.dirname(os.path.dirname(pc.__file__))
-    tests = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([where, tests])}
-    subprocess.run([sys.executable, "-m", "tests.engine.resumable", str(folder)], check=True, env=environment, cwd=folder)
+    subprocess.run(**python("-m", "tests.engine.resumable", folder), check=True)
     return folder, expected
 
 

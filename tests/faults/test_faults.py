@@ -1,9 +1,7 @@
 """Is each fault noticed by its name, or survived as documented; and does a job go on from its last state bit for bit?"""
 
-import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -13,6 +11,7 @@ import pytest
 import popcore as pc
 from popcore import errors, faults
 from tests.faults.trials import RUNS, TRIALS, Trial, expected, job, same, try_one
+from tests.processes import python
 
 
 @pytest.fixture(scope="module")
@@ -181,8 +180,7 @@ def test_a_killed_process_leaves_a_whole_state(tmp_path, patience):
     """
     SIGKILL somewhere in a run or while a state is written: what is under its name is whole, and the job goes on from there bit for bit.
     """
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    with subprocess.Popen([sys.executable, "-c", KILLED, str(tmp_path)], stdout=subprocess.PIPE, env=environment) as child:
+    with subprocess.Popen(**python("-c", KILLED, tmp_path, stdout=subprocess.PIPE)) as child:
         assert child.stdout.readline() == b"going on\n"
         time.sleep(patience)
         child.send_signal(signal.SIGKILL)

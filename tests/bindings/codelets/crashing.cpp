@@ -23,6 +23,7 @@ __attribute__((noinline)) void never_throws() noexcept { throw std::runtime_erro
 class Crash : public Vertex {
 public:
   Input<int> how;
+  Vector<unsigned> address; // two words of it
   InOut<Vector<int>> x;
 
   bool compute() {
@@ -48,6 +49,7 @@ public:
     case 11: raise(SIGTERM); break;
     case 12: x[2] = 1000 / depth; break;
     case 13: std::terminate();
+    case 14: *reinterpret_cast<volatile int *>(std::uintptr_t(address[1]) << 32 | address[0]) = 99; break;
     default: break;
     }
     return true;
