@@ -28,6 +28,7 @@ _RECORD_WORKER, _RECORD_VALUES = 3, 6
 _PRINT_WORDS = 1 << 14
 _ALIGNMENT = 64
 _KINDS = ("AssertionError", "RuntimeError", "TimeoutError", "RuntimeError", "RuntimeError")
+_BREAKING = (1, 2, 4)  # of those kinds: signals that a codelet was left by, wherever it was
 _OUTSIDE = 5  # the kind after those: an index outside of a field
 
 
@@ -78,6 +79,11 @@ def fault_of(values: Sequence[int], worker: int = 0, site: int = NATIVE_SITE) ->
     elif kind == 3:
         shown = f"an exception left compute: {shown}"
     return NativeFault(_KINDS[kind], shown, _string(file), line, worker)
+
+
+def broke_off(values: Sequence[int]) -> bool:
+    """Whether a vertex was left in the middle of anything: its process may hold locks, or memory that is damaged."""
+    return len(values) == 4 and int(values[0]) in _BREAKING
 
 
 def _outside(values: Sequence[int], worker: int) -> NativeFault:

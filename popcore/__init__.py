@@ -33,7 +33,7 @@ from popcore.types import (
 )
 
 if TYPE_CHECKING:
-    from popcore import program
+    from popcore import faults, program
     from popcore.compiler import compile_graph
     from popcore.compiler.options import options
     from popcore.engine.engine import Engine
@@ -85,6 +85,7 @@ __all__ = [
     "compile_graph",
     "concat",
     "errors",
+    "faults",
     "get_and_modify_floating_point_behaviour",
     "options",
     "poputil",
@@ -94,7 +95,7 @@ __all__ = [
     "systems",
 ]
 
-_MODULES = {"poputil": "popcore.ops.poputil", "program": "popcore.program"}
+_MODULES = {"faults": "popcore.faults", "poputil": "popcore.ops.poputil", "program": "popcore.program"}
 _HOMES = {
     "CloneMethod": "popcore.graph",
     "Engine": "popcore.engine.engine",

@@ -85,8 +85,10 @@ class Reader:
             raise self._error(f"{self._path!r} is damaged: its header does not have the checksum it was written with")
         return content
 
-    def read(self, name: str, checksum: str) -> bytes:
-        """An entry, as ``Writer.put`` wrote it. Raises ``error`` if it does not have this checksum."""
+    def read(self, name: str, checksum: str, most: int | None = None) -> bytes:
+        """An entry, as ``Writer.put`` wrote it. Raises ``error`` if it does not have this checksum, or more than so many bytes."""
+        if most is not None and self._archive.getinfo(name).file_size > most:
+            raise self._error(f"{self._path!r} is damaged: {name} has more than {most:,} B")
         content = self._archive.read(name)
         if digest(content) != checksum:
             raise self._changed(name)

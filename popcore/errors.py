@@ -25,8 +25,16 @@
         ├── HostTransferError      a host array that does not fit the tensor it is for
         ├── VertexError            a codelet raised: which vertex, tile and line
         │   ├── FloatingPointVertexError   a result that the floating-point behaviour stops at
+        │   ├── VertexCrashError   a C++ codelet ended the process that it ran in
         │   └── WorkerRaceError    two workers of a vertex meet in one element or word
         ├── UninitialisedReadError a vertex, a branch or the host read what nothing wrote
+        ├── MachineError           a part of the machine failed, see ``popcore.faults``
+        │   ├── MemoryParityError  a word of tile memory is not what was written
+        │   ├── TileLostError      a tile does not answer
+        │   ├── IpuLostError       an IPU does not answer
+        │   ├── LinkDownError      an IPU-Link carries nothing
+        │   ├── TransferError      less than a whole transfer arrived
+        │   └── HostTimeoutError   the host's callback took too long
         └── ProgramError           the program stopped itself (ErrorProgram, AbortOnCondition)
 
 Each message names the user's object, where it was made and the amounts, and ends in ``try: ...``.
@@ -221,6 +229,15 @@ class FloatingPointVertexError(VertexError, FloatingPointError):
     hint = "look at the values; set_floating_point_behaviour decides which of these stop a run"
 
 
+class VertexCrashError(VertexError):
+    """A C++ codelet ended the process that it ran in: by exit(), an overflow of its stack, a signal. See the option debug.isolate.
+
+    ``signal`` and ``exit_code`` say how; one of them is None. Variables of C++ codelets outside of their vertices have started over.
+    """
+
+    hint = "look at recursion, large local arrays, and calls that end a process"
+
+
 class WorkerRaceError(VertexError):
     """Two workers of one MultiVertex meet in one element, or write parts of one word, which is stored as a whole."""
 
@@ -231,6 +248,38 @@ class UninitialisedReadError(EngineError):
     """A vertex, a branch or the host read an element that nothing had written."""
 
     hint = "write the variable first, or give it an initial value"
+
+
+class MachineError(EngineError):
+    """A part of the emulated machine failed: a fault that was injected. Names the part and the step of the program."""
+
+    hint = "load the last saved state into an engine without the fault, and run on"
+
+
+class MemoryParityError(MachineError):
+    """A word of tile memory is not what was written there, and was about to be read."""
+
+
+class TileLostError(MachineError):
+    """A tile did not come to a barrier."""
+
+
+class IpuLostError(MachineError):
+    """An IPU did not come to a barrier, or was lost in a collective."""
+
+
+class LinkDownError(MachineError):
+    """A step sends over an IPU-Link that carries nothing. Routes are fixed when a graph is compiled."""
+
+
+class TransferError(MachineError):
+    """Less than a whole transfer to or from a remote buffer arrived."""
+
+
+class HostTimeoutError(MachineError):
+    """The host took longer over a stream's callback than the option target.hostSyncTimeout allows."""
+
+    hint = "answer sooner, or raise the option target.hostSyncTimeout"
 
 
 class ProgramError(EngineError):

@@ -6,7 +6,9 @@ import mmap
 import os
 import platform
 import sys
+import weakref
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +26,7 @@ class Pages:
 
     Args:
         what: Whose memory it is, for the error.
+        shared: With processes that are forked later: what one of them writes the others see. Needs Linux.
 
     Raises:
         EngineError: the system gives neither address space without memory behind it nor the memory.
@@ -33,17 +36,25 @@ class Pages:
         memory: uint8[size].
     """
 
-    def __init__(self, size: int, what: str) -> None:
+    def __init__(self, size: int, what: str, shared: bool = False) -> None:
         self._map: mmap.mmap | None = None
+        self._file = -1  # of shared memory
+        if shared:
+            self._file = os.memfd_create("popcore")
+            weakref.finalize(self, os.close, self._file)
         try:
-            self._map = _map(max(size, _ALIGNMENT))
+            self._map = _shared_map(max(size, _ALIGNMENT), self._file) if shared else _map(max(size, _ALIGNMENT))
             self.memory: Array = np.frombuffer(self._map, np.uint8)[:size]
         except (AttributeError, OSError, ValueError):  # no such flags, or a system that does not overcommit
+            if shared:
+                raise EngineError(f"{what} need {size:,} B of shared memory, which this machine does not give", "a machine with more memory") from None
             self.memory = _zeros(size, what)
 
     def clear(self) -> None:
         """Zero everything. Costs: only what was touched; the pages go back to the system where that is possible."""
-        if self._map is not None and hasattr(mmap, "MADV_DONTNEED"):
+        if self._map is not None and self._file >= 0:
+            self._map.madvise(mmap.MADV_REMOVE)  # the file has holes afterwards
+        elif self._map is not None and hasattr(mmap, "MADV_DONTNEED"):
             self._map.madvise(mmap.MADV_DONTNEED)  # private and anonymous: reads zero afterwards
         else:
             self.memory[:] = 0
@@ -54,6 +65,9 @@ class Pages:
         Costs: what was touched, and a look at 8 bytes for each page of the rest; everything, where the system does not tell.
         """
         size = self.memory.size
+        if self._file >= 0:
+            yield from _written(self._file, size)
+            return
         if self._map is None or not os.access(_PAGE_MAP, os.R_OK):
             yield from [(0, size)] if size else []
             return
@@ -77,6 +91,33 @@ class Pages:
                 held.close()
             except BufferError:
                 return  # a view is still alive and keeps it
+
+
+def zeros(shape: tuple[int, ...], dtype: Any, shared: bool) -> Array:
+    """A small array of zeros, private or shared with processes that are forked later."""
+    if not shared:
+        return np.zeros(shape, dtype)
+    made = np.dtype(dtype)
+    nbytes = int(np.prod(shape, dtype=np.int64)) * made.itemsize
+    array: Array = np.frombuffer(mmap.mmap(-1, max(nbytes, 1)), np.uint8)[:nbytes].view(made).reshape(shape)
+    return array
+
+
+def _written(file: int, size: int) -> Iterator[tuple[int, int]]:
+    """Where a file in memory has pages."""
+    end = 0
+    while end < size:
+        try:
+            begin = os.lseek(file, end, os.SEEK_DATA)
+        except OSError:  # nothing more
+            return
+        end = min(os.lseek(file, begin, os.SEEK_HOLE), size)
+        yield begin, end
+
+
+def _shared_map(size: int, file: int) -> mmap.mmap:
+    os.ftruncate(file, -(-size // mmap.PAGESIZE) * mmap.PAGESIZE)
+    return mmap.mmap(file, size, flags=mmap.MAP_SHARED | _no_reserve(), prot=mmap.PROT_READ | mmap.PROT_WRITE)
 
 
 def _map(size: int) -> mmap.mmap:

@@ -34,6 +34,7 @@ class Option:
 OPTIONS: tuple[Option, ...] = (
     Option("debug.compute", bool, True, "False: only the cycle model is walked, no data is moved or computed"),
     Option("debug.check", Literal["off", "bounds", "full"], "off", "bounds: indices outside a field stop the run; full: reads of what nothing wrote and workers that race, too"),
+    Option("debug.isolate", bool, False, "C++ codelets run in a process of their own, on one thread: one that crashes is an error"),
     Option("debug.allowOutOfMemory", bool, False, "go on when a tile is too small, so that the profile can be read"),
     Option("engine.threads", int, 0, "host threads that execute tiles; 0: one per core"),
     Option("engine.fuseTiles", bool, True, "run a tile's incoming copies and its vertices together where that is proved safe"),
@@ -41,6 +42,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("exchange.prefetchDepth", int, 1, "how many transfers of a StreamCallback are fetched ahead"),
     Option("exchange.enablePrefetch", bool, True, "False: a StreamCallback's prefetch is never called"),
     Option("target.floatingPoint", Literal["device", "ieee"], "device", "device: half saturates and denormals of float are zero, as on an IPU; ieee: infinity and denormals"),
+    Option("target.hostSyncTimeout", float, 300.0, "seconds of the device that a callback may take; only one that popcore.faults makes late does"),
     Option("prng.seed", int, 1, "seed of the random bits of stochastic rounding"),
     Option("debug.instrument", bool, True, "cycles are always modelled here", effective=False),
     Option("debug.instrumentCompute", bool, True, "cycles are always modelled here", effective=False),
@@ -52,7 +54,6 @@ OPTIONS: tuple[Option, ...] = (
     Option("debug.outputAllSymbols", bool, False, "there is no symbol table", effective=False),
     Option("exchange.streamBufferOverlap", str, "any", "host buffers never overlap", effective=False),
     Option("target.deterministicWorkers", str, "true", "runs are always deterministic", effective=False),
-    Option("target.hostSyncTimeout", float, 300.0, "the host is never waited for", effective=False),
     Option("target.saveArchive", str, "", "there is no archive", effective=False),
     Option("opt.enableMultiAccessCopies", bool, True, "the emulator chooses its own copies", effective=False),
     Option("opt.internalExchangeOptimisationTarget", str, "cycles", "exchange has one plan", effective=False),

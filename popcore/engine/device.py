@@ -15,6 +15,8 @@ _LINE = 64  # bytes of a cache line
 class Arena:
     """Zeroed memory for all tiles and the staging area, ``size`` bytes for each replica.
 
+    ``shared``: with processes that are forked later.
+
     Needs: tiles packed one after the other; a map with gaps would waste large pages.
     Costs: address space only, until a page is touched. 60 GB are fine where the system takes NORESERVE.
 
@@ -25,11 +27,11 @@ class Arena:
         stride: Bytes from one replica's memory to the next: an odd number of lines, so that equal places do not meet in a cache.
     """
 
-    def __init__(self, size: int, replicas: int = 1) -> None:
+    def __init__(self, size: int, replicas: int = 1, shared: bool = False) -> None:
         self.replicas = replicas
         lines = -(-max(int(size), 1) // _LINE)
         self.stride = _LINE * (lines | (replicas > 1))
-        self.pages = Pages(max(int(size), _LINE) if replicas == 1 else replicas * self.stride, "the tiles of the device")
+        self.pages = Pages(max(int(size), _LINE) if replicas == 1 else replicas * self.stride, "the tiles of the device", shared)
         self.memory: Array = self.pages.memory
         self.address: int = self.memory.ctypes.data
 

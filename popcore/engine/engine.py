@@ -16,15 +16,16 @@ from popcore.codelet import NativeCodelet
 from popcore.compiler import compile_graph, cost, resolve_options
 from popcore.engine import state
 from popcore.engine.device import Arena
-from popcore.engine.faults import print_text, vertex_error
+from popcore.engine.faults import crash_error, print_text, vertex_error
 from popcore.engine.host import Host
 from popcore.engine.linker import Image
 from popcore.engine.outcome import Outcome
 from popcore.engine.shadow import ShadowMemory
+from popcore.engine.stepping import Parts, Stepper
 from popcore.engine.walk import walk_counts
 from popcore.errors import EngineError, GraphError, OptionError, ProgramError
-from popcore.executable import Executable, store
-from popcore.executable.opcodes import Phase, PhaseFlag
+from popcore.executable import KINDS, Executable, Handle, store
+from popcore.executable.opcodes import Op, Phase, PhaseFlag
 from popcore.graph import Graph
 from popcore.native import interpreted
 from popcore.profile import Profile, make_profile
@@ -33,6 +34,8 @@ from popcore.program.printing import parted, print_line
 from popcore.program.streams import Endpoint, as_host_array, unknown_handle
 from popcore.target import Device
 from popcore.types import Array
+
+HOST = KINDS.index("host")
 
 
 class Engine:
@@ -66,7 +69,8 @@ class Engine:
             raise EngineError(f"the graph is compiled for {whole}, the device is {device.target}", "make the graph with device.target")
         resolved = self.executable.options if isinstance(graph, Graph) else resolve_options({**self.executable.options, **(options or {})})
         self._options, self._computes = resolved, bool(resolved["debug.compute"])
-        self._arena = Arena(self.executable.memory.arena_bytes if self._computes else 0, self._replicas)
+        isolate = self._isolates()
+        self._arena = Arena(self.executable.memory.arena_bytes if self._computes else 0, self._replicas, isolate)
         threads = int(resolved["engine.threads"]) or _cores()
         self._check = str(resolved["debug.check"])
         self._shadow = self._make_shadow() if self._check == "full" and self._computes else None
@@ -78,13 +82,24 @@ class Engine:
         self._image: Image | None = None
         self._fingerprints: dict[str, str] | None = None  # of the Executable, once they are asked for
         self._counts = np.zeros(len(self.executable.code), np.int64)
-        self._waited = np.zeros(len(self.executable.code), np.int64)  # cycles for which each instruction waited for the host
+        self._waited = np.zeros((len(self.executable.code), len(KINDS)), np.int64)  # cycles of each instruction beyond its cost: for the host, for links
+        self.stepper: Stepper | None = None  # see ``stepping.stepped``
         if self._computes:
             linked = self.executable if resolved["engine.fuseTiles"] else _without_fusion(self.executable)
             ieee, seed = resolved["target.floatingPoint"] == "ieee", int(resolved["prng.seed"])
-            self._image = Image(linked, self._arena, threads, interpreted(), self._check, ieee, seed)
+            self._image = Image(linked, self._arena, threads, interpreted(), self._check, ieee, seed, isolate)
             self._counts = self._image.counts
             self.load()
+
+    def _isolates(self) -> bool:
+        """Whether the machine runs in a process of its own: wanted, and there is something compiled from C++."""
+        if not self._options["debug.isolate"]:
+            return False
+        if interpreted():
+            raise OptionError("the option debug.isolate is on, and codelets run as Python, where a debugger could not stop in another process", "one of them")
+        if not (hasattr(os, "fork") and hasattr(os, "memfd_create")):
+            raise OptionError("the option debug.isolate needs a system with fork and memfd_create", "Linux")
+        return self._computes and any(isinstance(c, NativeCodelet) for c in self.executable.codelets)
 
     def _make_shadow(self) -> ShadowMemory:
         if not self.executable.shadow.distance:
@@ -133,11 +148,15 @@ class Engine:
         self._runs = state.load(self._machine("load_state"), path)
 
     def _machine(self, what: str) -> state.Machine:
-        self._require_idle(what)
-        image = self._require_image(what)
         if self._fingerprints is None:
             self._fingerprints = store.fingerprints(self.executable)
-        return state.Machine(self.executable, self._fingerprints, self._options, self._arena, image, self._host, self._counts, self._waited)
+        return state.Machine(self.parts(what), self._fingerprints, self._counts)
+
+    def parts(self, what: str) -> Parts:
+        """What the engine is made of, for ``what``. Raises: EngineError: it is running, or has no data."""
+        self._require_idle(what)
+        image = self._require_image(what)
+        return Parts(self.executable, self._options, self._arena, self._host, self._waited, image)
 
     def connect_stream(self, handle: str, endpoint: Endpoint, replica: int | None = None) -> None:
         """Connect a stream to a NumPy array, a function of one buffer, or a StreamCallback.
@@ -161,13 +180,13 @@ class Engine:
         self._host.view(found.dtype, found.shape)[...] = array
         if self._shadow is not None:
             self._shadow.host_wrote()
-        self._finish(image.run_phase(found.phase))
+        self._transfer(image, found, f"host write {handle!r}")
 
     def read_tensor(self, handle: str) -> Array:
         """A copy of a tensor that ``graph.create_host_read`` named, with its shape; with a leading dimension where there are several replicas."""
         found = self._handle("host read", handle, self._reads)
         image = self._require_image("read_tensor")
-        self._finish(image.run_phase(found.phase))
+        self._transfer(image, found, f"host read {handle!r}")
         if self._shadow is not None:
             self._shadow.host_read(f"host read {handle!r} of {found.tensor!r}", math.prod(found.shape) * found.dtype.nbytes, found.dtype.nbytes)
         values = self._host.view(found.dtype, found.shape).copy()
@@ -193,6 +212,11 @@ class Engine:
     def set_print_tensor_stream(self, stream: TextIO) -> None:
         """Where PrintTensor prints; ``sys.stderr`` if not called."""
         self._host.print_tensor_stream = stream
+
+    def _transfer(self, image: Image, handle: Handle, what: str) -> None:
+        if self.stepper is not None:
+            self.stepper.transfer(handle.phase, what)
+        self._finish(image.run_phase(handle.phase))
 
     @staticmethod
     def _handle(kind: str, handle: str, known: Mapping[str, Any]) -> Any:
@@ -241,6 +265,7 @@ class Engine:
 
     def _go(self, image: Image, pc: int) -> None:
         image.reset()
+        serve = self._serve if self.stepper is None else self.stepper.serve
         while True:
             outcome = image.run(pc)
             self._finish(outcome)
@@ -249,11 +274,22 @@ class Engine:
             if outcome.kind == "diverged":
                 raise self._parted(outcome.pc)
             if outcome.kind == "yield":
-                wait = self._host.serve(outcome.yield_index)
-                self._waited[outcome.pc - 1] += cost.callback_cycles(self.executable.target, *wait)
-                if self._host.behaviour != image.state.bits:
-                    image.behave(self._host.behaviour)
+                serve(image, outcome.pc - 1, outcome.yield_index)
             pc = outcome.pc
+
+    def perform(self, image: Image, instruction: int) -> None:
+        """Do one instruction that the machine was stopped before: see ``stepping``."""
+        if self.executable.code[instruction, 0] == Op.RUN:
+            self._finish(image.run_phase(int(self.executable.code[instruction, 1])))
+        else:
+            self._serve(image, instruction, int(self.executable.code[instruction, 1]))
+
+    def _serve(self, image: Image, instruction: int, request: int) -> None:
+        """Do what a YIELD asks of the host."""
+        wait = self._host.serve(request)
+        self._waited[instruction, HOST] += cost.callback_cycles(self.executable.target, *wait)
+        if self._host.behaviour != image.state.bits:
+            image.behave(self._host.behaviour)
 
     def _parted(self, pc: int) -> ProgramError:
         """The error of replicas that disagree at the test of an instruction."""
@@ -272,6 +308,8 @@ class Engine:
                 stream.write(print_line(record.replica * target.num_ipus + ipu, tile, record.worker, print_text(self.executable, record, self._check)))
             if outcome.prints_lost:
                 stream.write(f"[popcore] {outcome.prints_lost:,} more prints of this step had no room\n")
+        if outcome.crash is not None:
+            raise crash_error(self.executable, outcome.crash)
         if outcome.fault is not None:
             raise vertex_error(self.executable, outcome.phase, outcome.fault, self._check, self._shadow, self._arena)
 
@@ -288,7 +326,7 @@ class Engine:
         self._runs, self._wall_seconds = 0, 0.0
 
     def _cycles_so_far(self) -> int:
-        return int((self.executable.costs.cycles.sum(axis=1) * self._counts + self._waited).sum())
+        return int((self.executable.costs.cycles.sum(axis=1) * self._counts).sum() + self._waited.sum())
 
 
 def _cores() -> int:

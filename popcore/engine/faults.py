@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from popcore.codelet import Codelet, NativeCodelet
 from popcore.debug import Site
 from popcore.dialect import lower
 from popcore.engine.device import Arena
-from popcore.engine.outcome import Fault, Finding, PrintRecord
+from popcore.engine.outcome import Crash, Fault, Finding, PrintRecord, vertex_at
 from popcore.engine.shadow import ShadowMemory
-from popcore.errors import EngineError, UninitialisedReadError, WorkerRaceError
+from popcore.errors import EngineError, UninitialisedReadError, VertexCrashError, WorkerRaceError
 from popcore.executable import Executable
-from popcore.executable.opcodes import Batch
+from popcore.executable.opcodes import Batch, Phase
 from popcore.kernels.behaviour import TRAP_KINDS
 from popcore.program.printing import Place, floating_point_fault, native_fault, site_exception, vertex_fault, vertex_line
 
@@ -52,14 +54,43 @@ def vertex_error(executable: Executable, phase: int, fault: Fault, check: str, s
     if isinstance(codelet, NativeCodelet):
         from popcore.bindings import calls
 
-        return native_fault(place, calls.fault_of(fault.values), codelet.site)
+        told = fault.told
+        native = calls.NativeFault(told.exception, told.text, told.file, told.line) if told is not None else calls.fault_of(fault.values)
+        return native_fault(place, native, codelet.site)
     site = lower(codelet, check != "off").sites[fault.site]
     return vertex_fault(place, site_exception(site, fault.values), site.file, site.line, fault.values)
+
+
+def crash_error(executable: Executable, crash: Crash) -> VertexCrashError:
+    """The error of a C++ codelet that ended its process."""
+    how: dict[str, Any] = {"signal": crash.signal, "exit_code": crash.exit_code, "values": (), "code": "crashed"}
+    if crash.batch < 0:
+        return VertexCrashError(f"the process of the C++ codelets {crash.how}, before any vertex began", "look for what ended it outside of popcore", **how)
+    batch = executable.batches[crash.batch]
+    codelet = executable.codelets[batch[Batch.CODELET]]
+    phases = executable.phases
+    phase = int(np.flatnonzero((phases[:, Phase.BATCH_BEGIN] <= crash.batch) & (crash.batch < phases[:, Phase.BATCH_END]))[0])
+    name, (file, line) = executable.phase_names[phase], codelet.site
+    vertex = tile = -1
+    shown = f"codelet {codelet.name} (compute set {name!r})"
+    rows = int(batch[Batch.ROWS_COUNT])
+    inside = range(int(batch[Batch.TILES_BEGIN]) * rows, int(batch[Batch.TILES_BEGIN] + batch[Batch.TILES_COUNT]) * rows)
+    # Drivers made by hand do not say which vertex they do.
+    if isinstance(codelet, NativeCodelet) and not codelet.native.unit.made_by_hand and crash.position in inside:
+        index, tile = vertex_at(executable, crash.batch, crash.position)
+        vertex = int(executable.vertex_ids[index])
+        shown = vertex_line(Place(codelet.name, vertex, tile, name))
+    return VertexCrashError(
+        f"{shown}\n  {crash.how}\n  at {file}:{line}",
+        codelet=codelet.name, tile=tile, vertex=vertex, compute_set=name, file=file, line=line, **how,
+    )  # fmt: skip
 
 
 def _site(codelet: Codelet, fault: Fault, check: str) -> Site:
     """The line that a finding is about."""
     if isinstance(codelet, NativeCodelet):
+        if fault.told is not None:
+            return Site(fault.told.file, fault.told.line) if fault.told.file else codelet.site
         from popcore.bindings import calls
 
         return Site(*(calls.line_of(fault.values) or codelet.site))

@@ -154,12 +154,19 @@ class Host:
             raise stopped(request.title, request.site)
 
     def _remote(self, request: Yield) -> None:
+        self.move_rows(request, math.prod(request.shape))
+
+    def move_rows(self, request: Yield, elements: int) -> None:
+        """Move the first ``elements`` of a remote transfer."""
         rows = self.remotes[self._executable.remotes[request.index].name]
         which = np.broadcast_to(np.array(request.rows, np.int64), (len(self._staging), len(request.rows)))
         if request.rows_dtype is not None:
             which = self.view(request.rows_dtype, request.shape[:1], request.rows_at)
-        for replica, data in enumerate(self.view(rows.remote.dtype, (int(np.prod(request.shape, dtype=np.int64)),))):
+        for replica, data in enumerate(self.view(rows.remote.dtype, (math.prod(request.shape),))):
             if request.kind == "remote_in":
-                data[:] = rows.read(replica, which[replica])
-            else:
-                rows.write(replica, which[replica], data.copy())
+                data[:elements] = rows.read(replica, which[replica])[:elements]
+                continue
+            content = data.copy()
+            if elements < len(content):
+                content[elements:] = rows.read(replica, which[replica])[elements:]
+            rows.write(replica, which[replica], content)

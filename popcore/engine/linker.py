@@ -6,6 +6,7 @@ Codelets are compiled by ``popcore.native``, the machine here. On a warm cache t
 from __future__ import annotations
 
 import ctypes
+import os
 import threading
 import time
 import weakref
@@ -17,16 +18,19 @@ import numpy as np
 from popcore.engine import outcome as result
 from popcore.engine.arithmetic import State, streams
 from popcore.engine.device import Arena
+from popcore.engine.isolated import RUN, TELL_VARIABLES, Child, Died, Reply
 from popcore.engine.jobs import THREAD_COST, Jobs, phase_costs, plan_jobs
-from popcore.engine.outcome import Outcome
+from popcore.engine.outcome import Crash, Outcome, Told
 from popcore.engine.pool import Pool
+from popcore.engine.statics import Kept, gather_statics
 from popcore.engine.touch import touched
-from popcore.errors import EngineError
+from popcore.errors import EngineError, PopcoreError
 from popcore.executable.executable import Executable
 from popcore.executable.opcodes import Batch, Group, GroupKind, Op, Phase
 from popcore.kernels import abi, objects, status
 from popcore.kernels.behaviour import Arithmetic
 from popcore.native import cache_folder, drivers, falls_back, forget, may_print
+from popcore.pages import zeros
 from popcore.types import Array
 
 POLL_SECONDS = 0.1
@@ -127,16 +131,18 @@ class Image:
         check: Of codelets' accesses: "off", "bounds" or "full"; the last needs an Executable with a shadow.
         ieee: Keep denormals, and let HALF overflow to infinity.
         seed: Of stochastic rounding.
+        isolate: Run in a process of its own, on one thread; needs an arena that is shared.
 
     Needs: an arena with the initial values in place; it must stay open as long as the image is used.
     Raises: CodeletError for a codelet that cannot be compiled.
     """
 
     def __init__(
-        self, executable: Executable, arena: Arena, threads: int = 1, interpret: bool = False, check: str = "off", ieee: bool = False, seed: int = 1
-    ) -> None:
-        self.executable, self.arena = executable, arena
-        self.threads = 1 if interpret else max(1, threads)
+        self, executable: Executable, arena: Arena, threads: int = 1, interpret: bool = False, check: str = "off", ieee: bool = False, seed: int = 1,
+        isolate: bool = False,
+    ) -> None:  # fmt: skip
+        self.executable, self.arena, self._isolate = executable, arena, isolate
+        self.threads = 1 if interpret or isolate else max(1, threads)
         self._lock = threading.Lock()
         cache = objects.Cache(cache_folder())
         self._run, work = _machine_functions(cache)
@@ -152,6 +158,8 @@ class Image:
         keep = (self._tables, self._context, self._sync, arena)
         self._pool = Pool(work, self._address, self._sync, self.threads, keep)
         self.close = weakref.finalize(self, self._pool.close)
+        self._child: Child | None = None  # that runs it, once it was wanted
+        self._owner = os.getpid()
 
     def memories(self) -> list[int]:
         """The address of each replica's memory."""
@@ -159,6 +167,7 @@ class Image:
 
     def forget(self) -> None:
         """Variables that C++ codelets keep outside of vertices start over."""
+        self._retire()
         for memory in self.memories():
             forget(self.executable.codelets, memory)
 
@@ -182,21 +191,24 @@ class Image:
         jobs = plan_jobs(executable, groups, 1 if _shares_by_replica(executable, self.threads) else self.threads)
         phases = _machine_phases(executable, jobs, batches[:, status.BATCH_PRINTS] != 0, self.threads)
         self.state = State(executable, batches, phases, self._link, ieee)
-        self.counts = np.zeros(len(executable.code), np.int64)
-        self._aux = np.zeros((self.threads, abi.AUX_WORDS), np.int64)
+        self.counts = zeros((len(executable.code),), np.int64, self._isolate)
+        self._aux = zeros((self.threads, abi.AUX_WORDS), np.int64, self._isolate)
         self._aux[:, [abi.AUX_SHADOW, abi.AUX_ARENA]] = executable.shadow.distance, self.arena.address
         self._aux[:, abi.AUX_ARENA_BYTES] = len(self.arena.memory)
         self._aux[:, abi.AUX_STREAMS] = self._streams[0].ctypes.data
-        self._faults = np.zeros((self.threads, status.FAULT_WORDS), np.int64)
+        self._faults = zeros((self.threads, status.FAULT_WORDS), np.int64, self._isolate)
         printing = bool(prints.any())
-        self._buffers = np.zeros((self.threads, PRINT_WORDS if printing else 0), np.uint64)
+        self._buffers = zeros((self.threads, PRINT_WORDS if printing else 0), np.uint64, self._isolate)
         if printing:
             self._aux[:, abi.AUX_PRINT_BUFFER] = self._buffers.ctypes.data + self._buffers.strides[0] * np.arange(self.threads)
             self._aux[:, abi.AUX_PRINT_CAPACITY] = PRINT_WORDS - status.MARKER_WORDS
-        self._one = np.array([[Op.RUN, 0, 0, 0], [Op.HALT, 0, 0, 0]], np.int64)  # a program for ``run_phase``
+        code = zeros(executable.code.shape, np.int64, self._isolate)  # a copy: see ``intercept``
+        code[...] = executable.code
+        self._one = zeros((2, 4), np.int64, self._isolate)  # a program for ``run_phase``
+        self._one[:, 0] = Op.RUN, Op.HALT
         self._one_counts = np.zeros(2, np.int64)
         self._tables: dict[int, Array] = {
-            status.CODE: np.ascontiguousarray(executable.code, np.int64),
+            status.CODE: code,
             status.COUNTS: self.counts,
             status.PHASES: phases,
             status.GROUPS: groups,
@@ -221,8 +233,8 @@ class Image:
         }
 
     def _make_context(self, ieee: bool) -> None:
-        self._context = np.zeros(status.CONTEXT_WORDS, np.int64)
-        lines = np.zeros(status.SYNC_THREADS + (self.threads + 1) * status.LINE_WORDS, np.int64)
+        self._context = zeros((status.CONTEXT_WORDS,), np.int64, self._isolate)
+        lines = zeros((status.SYNC_THREADS + (self.threads + 1) * status.LINE_WORDS,), np.int64, self._isolate)
         self._sync = lines[-lines.ctypes.data % status.LINE_BYTES // 8 :]
         for word, table in self._tables.items():
             if word >= 0:
@@ -261,6 +273,15 @@ class Image:
         self.sequence = 0
         self.forget()
 
+    def statics(self) -> list[Kept]:
+        """Variables that C++ codelets keep outside of vertices. Raises: EngineError: see ``statics.gather_statics``."""
+        if self._child is not None:
+            try:
+                return self._child.ask(TELL_VARIABLES).kept
+            except Died:  # with it went what it kept
+                self._child = None
+        return gather_statics(self.executable, self.memories())
+
     @property
     def sequence(self) -> int:
         """Compute sets run since loading: what random bits depend on."""
@@ -269,6 +290,15 @@ class Image:
     @sequence.setter
     def sequence(self, count: int) -> None:
         self._context[status.SEQUENCE] = count
+
+    def intercept(self, instructions: Array) -> None:
+        """From here on, stop before each of some instructions: a YIELD whose index is that of the instruction, behind those of the program."""
+        self._tables[status.CODE][instructions, 0] = Op.YIELD
+        self._tables[status.CODE][instructions, 1] = len(self.executable.yields) + instructions
+
+    def restore(self, instructions: Array) -> None:
+        """No longer stop there."""
+        self._tables[status.CODE][instructions] = self.executable.code[instructions]
 
     def reset(self) -> None:
         """Forget the calls that a run was in when it was given up."""
@@ -279,18 +309,65 @@ class Image:
             raise EngineError("this engine is running in another thread", "one engine for each thread")
         try:
             self._context[status.CODE], self._context[status.COUNTS] = program
-            while (state := self._run(self._address, pc)) in (status.WAKE, status.LINK):
-                if state == status.WAKE:
-                    self._pool.wake()
-                else:
-                    self.state.link_phase(int(self._context[status.RESULT_VALUE]))
-                pc = int(self._context[status.RESULT_PC])
-            return self._outcome(state)
+            if not self._isolate:
+                return self._outcome(self._machine(pc))
+            try:
+                reply = self._ask(pc)
+            except Died as death:
+                self._child = None
+                batch, position = self._aux[0, [abi.AUX_BATCH, abi.AUX_POSITION]].tolist()
+                return Outcome("crash", pc, crash=Crash(str(death), death.signal, death.exit_code, batch, position))
+            if reply.told is not None and reply.told.unsure:
+                self._retire()
+            return self._outcome(reply.state, reply.told)
         finally:
             self._pool.release()
             self._lock.release()
 
-    def _outcome(self, state: int) -> Outcome:
+    def _machine(self, pc: int) -> int:
+        """Run the machine, in this process."""
+        while (state := self._run(self._address, pc)) in (status.WAKE, status.LINK):
+            if state == status.WAKE:
+                self._pool.wake()
+            else:
+                self.state.link_phase(int(self._context[status.RESULT_VALUE]))
+            pc = int(self._context[status.RESULT_PC])
+        return state
+
+    def _ask(self, pc: int) -> Reply:
+        """Have the machine run in its own process. Raises: Died: that did."""
+        if os.getpid() != self._owner:
+            raise EngineError("this engine, with debug.isolate, was made in another process, whose memory it shares", "make an engine in each process")
+        self._aux[:, abi.AUX_BATCH] = -1  # until a vertex begins
+        if self._child is None:
+            self._sync[status.SYNC_FAULTED] = 0  # what the one before left
+            self._faults[:, status.FAULT_VALID] = 0
+            self._aux[:, [abi.AUX_PRINT_USED, abi.AUX_PRINT_LOST]] = 0
+            self._child = Child(self._serve)
+        try:
+            return self._child.ask(RUN, pc, self.state.bits)
+        except PopcoreError:
+            raise
+        except BaseException:
+            self._child = None
+            raise
+
+    def _serve(self, what: int, pc: int, bits: int) -> Reply:
+        """Do a request, in the process that is asked."""
+        if what == TELL_VARIABLES:
+            return Reply(kept=gather_statics(self.executable, self.memories()))
+        if bits != self.state.bits:
+            self.behave(bits)
+        state = self._machine(pc)
+        return Reply(state, told=result.tell(self.executable, self._faults) if state == status.FAULT else None)
+
+    def _retire(self) -> None:
+        """End the process that runs this, if there is one; the next run makes another."""
+        child, self._child = self._child, None
+        if child is not None:
+            child.stop()
+
+    def _outcome(self, state: int, told: Told | None = None) -> Outcome:
         pc, value = int(self._context[status.RESULT_PC]), int(self._context[status.RESULT_VALUE])
         if state == status.HALT:
             return Outcome("halt", pc)
@@ -304,7 +381,7 @@ class Image:
             fault = None
             if state == status.FAULT:
                 self._sync[status.SYNC_FAULTED] = 0
-                fault = result.fault_of(self.executable, self._faults, self._interpreter.take_exception() if self._interpreter else None)
+                fault = result.fault_of(self.executable, self._faults, self._interpreter.take_exception() if self._interpreter else None, told)
             prints, lost = result.prints_of(self.executable, self._buffers, self._aux)
             return Outcome("fault" if fault else "prints", pc, phase=value, fault=fault, prints=prints, prints_lost=lost)
         what = "a call deeper than the program's functions" if state == status.OVERFLOW else f"no instruction has the number {value}"

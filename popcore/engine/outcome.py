@@ -6,11 +6,14 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 
+from popcore.codelet import NativeCodelet
 from popcore.executable.executable import Executable
 from popcore.executable.opcodes import Batch
 from popcore.kernels import abi, status
+from popcore.kernels.behaviour import TRAP_KINDS
 from popcore.types import Array
 
 
@@ -42,6 +45,28 @@ class Fault:
     aux: Array  # uint64[32]: a copy of the block the driver left
     exception: BaseException | None = None
     replica: int = 0
+    told: Told | None = None  # by the process that it ran in, where that was another
+
+
+class Told(msgspec.Struct):
+    """What only the process knows in which a vertex raised: texts and lines that the values point to."""
+
+    exception: str = ""  # see ``bindings.calls.NativeFault``
+    text: str = ""
+    file: str = ""
+    line: int = 0
+    unsure: bool = False  # whether the process can be trusted with more
+
+
+@dataclass(frozen=True, slots=True)
+class Crash:
+    """The process that ran the machine ended."""
+
+    how: str
+    signal: int | None
+    exit_code: int | None
+    batch: int  # that it was doing
+    position: int  # of the vertex, where the codelet is compiled from C++
 
 
 class Finding(IntEnum):
@@ -56,7 +81,7 @@ class Finding(IntEnum):
 class Outcome:
     """Why the machine came back, and where to go on.
 
-    kind: "halt"; "yield" (do ``yields[yield_index]``); "fault"; "prints" (nothing else happened); "poll" (look at signals);
+    kind: "crash"; "halt"; "yield" (do ``yields[yield_index]``); "fault"; "prints" (nothing else happened); "poll" (look at signals);
     "diverged" (replicas differ in what the instruction tests).
     ``prints`` may come with faults and prints; they are in the order replica, tile, vertex, worker from the last to the first, program.
     """
@@ -66,6 +91,7 @@ class Outcome:
     yield_index: int = -1
     phase: int = -1  # that faulted or printed
     fault: Fault | None = None
+    crash: Crash | None = None
     prints: list[PrintRecord] = field(default_factory=list)
     prints_lost: int = 0  # records that had no room
 
@@ -94,7 +120,7 @@ def vertex_at(executable: Executable, batch: int, position: int) -> tuple[int, i
     return int(row[Batch.FIRST_VERTEX]) + position - int(row[Batch.TILES_BEGIN]) * rows, int(executable.tiles[position // rows])
 
 
-def fault_of(executable: Executable, blocks: Array, exception: BaseException | None) -> Fault:
+def fault_of(executable: Executable, blocks: Array, exception: BaseException | None, told: Told | None = None) -> Fault:
     """The first fault of a phase, whichever thread met it. ``blocks``: int64[threads, FAULT_WORDS]; marked as read."""
     valid = np.flatnonzero(blocks[:, status.FAULT_VALID]).tolist()
     thread = min(valid, key=lambda t: (blocks[t, status.FAULT_REPLICA], blocks[t, status.FAULT_BATCH], blocks[t, status.FAULT_POSITION]))
@@ -107,7 +133,21 @@ def fault_of(executable: Executable, blocks: Array, exception: BaseException | N
     count = min(int(words[abi.AUX_COUNT]), abi.MAX_VALUES)
     values = decode(int(aux[abi.AUX_TAGS]), aux[abi.AUX_VALUES : abi.AUX_VALUES + count])
     codelet = int(executable.batches[batch, Batch.CODELET])
-    return Fault(batch, codelet, position, vertex, tile, int(words[abi.AUX_WORKER]), thread, int(words[abi.AUX_SITE]), values, aux, exception, replica)
+    return Fault(batch, codelet, position, vertex, tile, int(words[abi.AUX_WORKER]), thread, int(words[abi.AUX_SITE]), values, aux, exception, replica, told)
+
+
+def tell(executable: Executable, blocks: Array) -> Told | None:
+    """What the values of the first fault of a phase point to in this process; None if that is nothing."""
+    fault = fault_of(executable, blocks.copy(), None)
+    if not isinstance(executable.codelets[fault.codelet], NativeCodelet) or fault.site in TRAP_KINDS:
+        return None
+    from popcore.bindings import calls
+
+    if fault.values and isinstance(fault.values[0], Finding):
+        file, line = calls.line_of(fault.values) or ("", 0)
+        return Told(file=file, line=line)
+    found = calls.fault_of(fault.values)
+    return Told(found.exception, found.text, found.file, found.line, calls.broke_off(fault.values))
 
 
 def prints_of(executable: Executable, buffers: Array, aux: Array) -> tuple[list[PrintRecord], int]:

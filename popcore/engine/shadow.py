@@ -90,13 +90,13 @@ class ShadowMemory:
         executable = self._executable
         begin, end = executable.phases[phase, [Phase.COPY_BEGIN, Phase.COPY_END]].tolist()
         for group in executable.groups[begin:end]:
-            source, target, nbytes = _entries(executable, group)
+            source, target, nbytes = entries(executable, group)
             if len(hit := np.flatnonzero((target <= at) & (at < target + nbytes))):
                 return int(source[hit[0]] + at - target[hit[0]])
         return at
 
 
-def _entries(executable: Executable, group: Array) -> tuple[Array, Array, Array]:
+def entries(executable: Executable, group: Array) -> tuple[Array, Array, Array]:
     """Source, target and bytes of each copy of a group."""
     begin, count, width = (int(group[c]) for c in (Group.BEGIN, Group.COUNT, Group.WIDTH))
     if group[Group.KIND] == GroupKind.SPANS:

@@ -10,18 +10,14 @@ import mmap
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import msgspec
 import numpy as np
 
 from popcore import archive
-from popcore.engine.device import Arena
-from popcore.engine.host import Host
-from popcore.engine.linker import Image
-from popcore.engine.statics import Statics, check_statics, place_statics, write_statics
+from popcore.engine.statics import Statics, check_statics, place_statics
+from popcore.engine.stepping import Parts
 from popcore.errors import PopcoreError, StateFileError
-from popcore.executable import Executable
 from popcore.kernels.behaviour import ALL
 from popcore.pages import Pages
 from popcore.program.streams import Position
@@ -57,26 +53,20 @@ class _Header(msgspec.Struct, forbid_unknown_fields=True):
     digests: dict[str, str]  # of each entry
 
 
-@dataclass
+@dataclass(frozen=True)
 class Machine:
-    """What a state is of."""
+    """What a state is of. ``counts``: executions of each instruction."""
 
-    executable: Executable
+    parts: Parts
     fingerprints: dict[str, str]
-    options: dict[str, Any]
-    arena: Arena
-    image: Image
-    host: Host
     counts: Array
-    waited: Array
 
     def areas(self) -> dict[str, Pages]:
         """All memory, by the names of its entries."""
-        return {"tiles": self.arena.pages, **{f"remote{i}": rows.pages for i, rows in enumerate(self.host.remotes.values())}}
+        return {"tiles": self.parts.arena.pages, **{f"remote{i}": rows.pages for i, rows in enumerate(self.parts.host.remotes.values())}}
 
     def counters(self) -> dict[str, Array]:
-        """Executions of each instruction, and cycles for which it waited."""
-        return {"counts": self.counts, "waited": self.waited}
+        return {"counts": self.counts, "waited": self.parts.waited}
 
 
 def save(machine: Machine, runs: int, path: str | os.PathLike[str]) -> None:
@@ -86,7 +76,7 @@ def save(machine: Machine, runs: int, path: str | os.PathLike[str]) -> None:
         OSError: the file cannot be written.
         EngineError: C++ codelets keep addresses in variables outside of vertices.
     """
-    positions = machine.host.streams.positions()
+    positions = machine.parts.host.streams.positions()
     with archive.writing(path) as out:
         for name, pages in machine.areas().items():
             ranges: list[tuple[int, int]] = []
@@ -99,18 +89,20 @@ def save(machine: Machine, runs: int, path: str | os.PathLike[str]) -> None:
             out.put(name, counters.astype("<i8").tobytes())
         for i, position in enumerate(positions):
             out.put(f"stream{i}", position.data)
-        statics = write_statics(machine.executable, machine.image.memories(), out)
+        kept = machine.parts.image.statics()
+        for i, each in enumerate(kept):
+            out.put(f"statics{i}", each.values)
         header = _Header(
             format=FORMAT,
             version=VERSION,
             executable=machine.fingerprints,
-            options={name: machine.options[name] for name in DECIDING},
-            behaviour=machine.host.behaviour,
-            compute_sets=machine.image.sequence,
+            options={name: machine.parts.options[name] for name in DECIDING},
+            behaviour=machine.parts.host.behaviour,
+            compute_sets=machine.parts.image.sequence,
             runs=runs,
             areas={name: pages.memory.size for name, pages in machine.areas().items()},
             streams=[_Stream(p.handle, p.replicas, p.elements, p.cursor) for p in positions],
-            statics=statics,
+            statics=[each.what for each in kept],
             digests=out.digests,
         )
         out.finish(msgspec.msgpack.encode(header))
@@ -130,9 +122,9 @@ def load(machine: Machine, path: str | os.PathLike[str]) -> int:
         header = _decode(shown, file.header())
         _check_same(shown, header, machine)
         ranges = {name: _check_area(shown, file, header, name, pages) for name, pages in machine.areas().items()}
-        counters = {name: _numbers(shown, file.read(name, _digest(shown, header, name)), array.shape, name) for name, array in machine.counters().items()}
+        counters = {name: _numbers(shown, file, header, array.shape, name) for name, array in machine.counters().items()}
         positions = _positions(shown, file, header, machine)
-        statics = check_statics(shown, machine.executable, header.statics, lambda name: file.read(name, _digest(shown, header, name)))
+        statics = check_statics(shown, machine.parts.executable, header.statics, lambda name, most: file.read(name, _digest(shown, header, name), most))
         try:
             for name, pages in machine.areas().items():
                 pages.clear()
@@ -141,14 +133,14 @@ def load(machine: Machine, path: str | os.PathLike[str]) -> int:
             for pages in machine.areas().values():
                 pages.clear()
             raise _damaged(shown, "it cannot be read any more; the engine has lost its data, load() starts over") from error
-    machine.image.forget()
-    place_statics(machine.executable, machine.image.memories(), statics)
+    machine.parts.image.forget()
+    place_statics(machine.parts.executable, machine.parts.image.memories(), statics)
     for name, array in machine.counters().items():
         array[...] = counters[name]
-    machine.host.streams.resume(positions)
-    machine.host.behaviour = header.behaviour
-    machine.image.behave(header.behaviour)
-    machine.image.sequence = header.compute_sets
+    machine.parts.host.streams.resume(positions)
+    machine.parts.host.behaviour = header.behaviour
+    machine.parts.image.behave(header.behaviour)
+    machine.parts.image.sequence = header.compute_sets
     return header.runs
 
 
@@ -183,10 +175,10 @@ def _check_same(shown: str, header: _Header, machine: Machine) -> None:
         names = [name for name, digest in machine.fingerprints.items() if header.executable.get(name) != digest]
         raise StateFileError(f"{shown!r} is the state of another program: its {' and '.join(names)} differ{'s' * (len(names) == 1)} from this engine's")
     for name in DECIDING:
-        if header.options.get(name) != machine.options[name]:
+        if header.options.get(name) != machine.parts.options[name]:
             theirs = header.options.get(name)
             raise StateFileError(
-                f"{shown!r} was saved with the option {name}={theirs!r}, this engine has {machine.options[name]!r}", f"options={{{name!r}: {theirs!r}}}"
+                f"{shown!r} was saved with the option {name}={theirs!r}, this engine has {machine.parts.options[name]!r}", f"options={{{name!r}: {theirs!r}}}"
             )
     if header.areas != {name: pages.memory.size for name, pages in machine.areas().items()}:
         raise _damaged(shown, "its memory is not that of the program")
@@ -202,7 +194,7 @@ def _digest(shown: str, header: _Header, name: str) -> str:
 
 def _check_area(shown: str, file: archive.Reader, header: _Header, name: str, pages: Pages) -> Array:
     """int64[k, 2]: first byte and bytes of each range of an area. Its content was read through."""
-    content = file.read(f"{name}/ranges", _digest(shown, header, f"{name}/ranges"))
+    content = file.read(f"{name}/ranges", _digest(shown, header, f"{name}/ranges"), 16 * (pages.memory.size // mmap.PAGESIZE + 2))
     if len(content) % 16:
         raise _damaged(shown, f"{name}/ranges is no table")
     ranges = np.frombuffer(content, "<i8").reshape(-1, 2)
@@ -216,8 +208,10 @@ def _check_area(shown: str, file: archive.Reader, header: _Header, name: str, pa
     return ranges
 
 
-def _numbers(shown: str, content: bytes, shape: tuple[int, ...], name: str) -> Array:
-    if len(content) != 8 * int(np.prod(shape)):
+def _numbers(shown: str, file: archive.Reader, header: _Header, shape: tuple[int, ...], name: str) -> Array:
+    nbytes = 8 * int(np.prod(shape))
+    content = file.read(name, _digest(shown, header, name), nbytes)
+    if len(content) != nbytes:
         raise _damaged(shown, f"{name} are not those of the program")
     found: Array = np.frombuffer(content, "<i8").reshape(shape)
     if (found < 0).any() or (found >= _LIMIT).any():
@@ -226,7 +220,7 @@ def _numbers(shown: str, content: bytes, shape: tuple[int, ...], name: str) -> A
 
 
 def _positions(shown: str, file: archive.Reader, header: _Header, machine: Machine) -> list[Position]:
-    known, replicas = {s.name for s in machine.executable.streams}, machine.executable.replicas
+    known, replicas = {s.name for s in machine.parts.executable.streams}, machine.parts.executable.replicas
     places = [(s.handle, replica) for s in header.streams for replica in s.replicas]
     if len(set(places)) < len(places) or any(handle not in known or replica not in range(replicas) for handle, replica in places):
         raise _damaged(shown, "it has streams that the program has not")
@@ -234,7 +228,7 @@ def _positions(shown: str, file: archive.Reader, header: _Header, machine: Machi
         Position(s.handle, s.replicas, s.elements, s.cursor, file.read(f"stream{i}", _digest(shown, header, f"stream{i}")))
         for i, s in enumerate(header.streams)
     ]
-    machine.host.streams.check_positions(found)
+    machine.parts.host.streams.check_positions(found)
     return found
 
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from popcore.archive import Writer
 from popcore.codelet import NativeCodelet
 from popcore.errors import EngineError, StateFileError
 from popcore.executable import Executable
@@ -27,6 +26,13 @@ class Statics(msgspec.Struct, forbid_unknown_fields=True):
     tiles: tuple[int, ...]  # counted over all replicas
 
 
+class Kept(msgspec.Struct):
+    """The same, with the values."""
+
+    what: Statics
+    values: bytes
+
+
 Loaded = list[tuple["Keeper", Statics, bytes]]
 
 
@@ -35,8 +41,8 @@ def natives(executable: Executable) -> list[NativeType]:
     return [c.native for c in executable.codelets if isinstance(c, NativeCodelet)]
 
 
-def write_statics(executable: Executable, memories: Sequence[int], out: Writer) -> list[Statics]:
-    """Write what tiles keep as entries of a state. ``memories``: the address of each replica's.
+def gather_statics(executable: Executable, memories: Sequence[int]) -> list[Kept]:
+    """What tiles keep, of the libraries in this process. ``memories``: the address of each replica's.
 
     Raises: EngineError: a value looks like an address, which would mean nothing in another process; a library made by hand has variables.
     """
@@ -50,7 +56,7 @@ def write_statics(executable: Executable, memories: Sequence[int], out: Writer) 
                 f"the state cannot be saved: {unit.files[0].name} has variables outside of vertices, which a state cannot hold: {', '.join(names[:4])}",
                 "keep them in fields of vertices; or a C++ codelet, whose variables are saved",
             )
-    made: list[Statics] = []
+    made: list[Kept] = []
     for keeper in keepers(types):
         found = enumerate(keeper.values(memory, tile) for memory, tile in _places(executable, memories))
         held = [(number, bytes(values)) for number, values in found if values is not None]
@@ -62,13 +68,13 @@ def write_statics(executable: Executable, memories: Sequence[int], out: Writer) 
                     "keep numbers in it, not pointers or containers; or move it into the vertex",
                 )
         if held:
-            out.put(f"statics{len(made)}", b"".join(content for _, content in held))
-            made.append(Statics(keeper.unit, keeper.rules, keeper.variables, tuple(number for number, _ in held)))
+            what = Statics(keeper.unit, keeper.rules, keeper.variables, tuple(number for number, _ in held))
+            made.append(Kept(what, b"".join(content for _, content in held)))
     return made
 
 
-def check_statics(shown: str, executable: Executable, kept: Sequence[Statics], content: Callable[[str], bytes]) -> Loaded:
-    """Find who keeps what. Changes nothing.
+def check_statics(shown: str, executable: Executable, kept: Sequence[Statics], content: Callable[[str, int], bytes]) -> Loaded:
+    """Find who keeps what. Changes nothing. ``content``: an entry of the file, of no more than so many bytes.
 
     Raises: StateFileError: the file is damaged, or a codelet has other variables now.
     """
@@ -83,8 +89,8 @@ def check_statics(shown: str, executable: Executable, kept: Sequence[Statics], c
         if keeper is None:
             names = ", ".join(name for name, _ in each.variables[:4])
             raise StateFileError(f"{shown!r} has variables of C++ codelets that are not there any more, or have another size: {names}")
-        values, places = content(f"statics{number}"), executable.replicas * executable.target.num_tiles
-        size = sum(nbytes for _, nbytes in each.variables)
+        size, places = sum(nbytes for _, nbytes in each.variables), executable.replicas * executable.target.num_tiles
+        values = content(f"statics{number}", size * len(each.tiles))
         if len(values) != size * len(each.tiles) or any(tile not in range(places) for tile in each.tiles):
             raise StateFileError(f"{shown!r} is damaged: its variables of C++ codelets are not those of the tiles")
         made.append((keeper, each, values))

@@ -125,11 +125,10 @@ def make_profile(executable: Executable, counts: Array, waited: Array, runs: int
 
     Args:
         counts: int64[instructions], how often each was executed.
-        waited: int64[instructions], cycles for which each waited for the host; they count as of kind "host".
+        waited: int64[instructions, kinds], cycles that each took beyond its cost: waiting for the host, for links that are slow.
     """
     costs = executable.costs
-    spent = costs.cycles * counts[:, None]
-    spent[:, KINDS.index("host")] += waited
+    spent = costs.cycles * counts[:, None] + waited
     total = int(spent.sum())
     return Profile(
         target=executable.target,

@@ -77,9 +77,9 @@ class ReferenceEngine:
         self._switches = {n: dict(n.cases) for n in nodes if isinstance(n, Switch)}
         per_ipu = graph.target.tiles_per_ipu
         used = {n.compute_set.id: n.compute_set for n in nodes if isinstance(n, Execute)}
-        runners = runners_of(codelet for each in used.values() for codelet in each.groups)
+        self._runners = runners_of(codelet for each in used.values() for codelet in each.groups)
         ipus = graph.target.num_ipus
-        self._compute_sets = {number: BoundComputeSet(each, per_ipu, ipus, runners) for number, each in used.items()}
+        self._compute_sets = {number: BoundComputeSet(each, per_ipu, ipus, self._runners) for number, each in used.items()}
         self._streams_used = [streams_used(p) for p in self._programs]
         defaults = {"exchange.enablePrefetch": True, "exchange.prefetchDepth": 1, "target.floatingPoint": "device", "prng.seed": 1}
         wanted = {**defaults, **(options or {})}
@@ -96,6 +96,8 @@ class ReferenceEngine:
         """Start over: initial values, remote buffers zero, nothing prefetched."""
         self._memory.load()
         self._machine.restart()
+        for runner in self._runners.values():
+            runner.restart()
         self._streams.invalidate()
         for rows in self._remotes.values():
             rows.clear()

@@ -116,6 +116,9 @@ class Runner(Protocol):
 
     def run(self, owner: BoundComputeSet, vertex: BoundVertex, arrays: Mapping[str, Any], prints: list[str]) -> None: ...
 
+    def restart(self) -> None:
+        """Variables outside of vertices have their first values again."""
+
 
 class _Interpreted:
     """A codelet in Python, as Python, with its indices checked."""
@@ -123,6 +126,9 @@ class _Interpreted:
     def __init__(self, codelet: Codelet) -> None:
         self.lowered = lower(codelet, checks=True)
         self._compute = interpret(self.lowered)
+
+    def restart(self) -> None:
+        """In Python there are none such."""
 
     def run(self, owner: BoundComputeSet, vertex: BoundVertex, arrays: Mapping[str, Any], prints: list[str]) -> None:
         views = {name: make_view(bound.field, arrays[name]) for name, bound in vertex.fields.items()}
@@ -143,6 +149,10 @@ class _Compiled:
         from popcore.bindings.calls import Call, Caller  # most graphs have none
 
         self._caller, self._call = Caller(codelet.native), Call
+        self.restart()
+
+    def restart(self) -> None:
+        """Give variables outside of vertices their first values, on all tiles."""
         self._caller.forget()
 
     def run(self, owner: BoundComputeSet, vertex: BoundVertex, arrays: Mapping[str, Any], prints: list[str]) -> None:

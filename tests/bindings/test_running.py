@@ -112,7 +112,7 @@ def test_workers_that_wait_for_each_other():
 
 def test_variables_outside_of_vertices_are_the_tiles_own(engine_class):
     """
-    Globals and statics are per tile, shared by the codelets of a file, and start over with an engine.
+    Globals and statics are per tile, shared by the codelets of a file, and start over with an engine and when one is loaded.
     """
     graph = pc.Graph(pc.Device("M2000", num_ipus=1, tiles_per_ipu=8).target)
     graph.add_codelets(CODELETS / "globals.cpp")
@@ -125,7 +125,10 @@ def test_variables_outside_of_vertices_are_the_tiles_own(engine_class):
         graph.add_vertex(look, "Look", {"out": out[i]}, tile=i)
     graph.create_host_read("out", out)
     both = program.Sequence(program.Execute(fill), program.Execute(look))
-    for _ in range(2):
-        engine = engine_class(graph, program.Repeat(2, both))
+    for again in range(3):
+        if again < 2:
+            engine = engine_class(graph, program.Repeat(2, both))
+        else:
+            engine.load()
         engine.run()
         assert engine.read_tensor("out").tolist() == [[10, 11, 12, 13, 102, 2], [20, 21, 22, 23, 102, 2], [0, 0, 0, 0, 100, 2]]

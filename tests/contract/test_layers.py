@@ -22,7 +22,7 @@ BANDS = [
     ("profile",),
     ("compiler",),
     ("ops", "engine", "reference"),
-    ("microbench",),
+    ("microbench", "faults"),
     ("cli", "testing", "frontends"),
     ("__init__", "__main__"),
 ]

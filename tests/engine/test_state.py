@@ -3,12 +3,11 @@
 import errno
 import os
 import subprocess
-import sys
 import zipfile
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import popcore as pc
@@ -16,6 +15,7 @@ from popcore import FLOAT, INT, errors, program
 from popcore.engine import state
 from tests.codelets import Increment
 from tests.engine.resumable import CASES, Case, Numbers
+from tests.processes import python
 from tests.test_pages import linux
 
 
@@ -35,10 +35,7 @@ def saved(tmp_path_factory):
         for index in case.after:
             engine.run(index)
         expected[name] = case.found(engine, filled)
-    where = os.path.dirname(os.path.dirname(pc.__file__))
-    tests = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([where, tests])}
-    subprocess.run([sys.executable, "-m", "tests.engine.resumable", str(folder)], check=True, env=environment, cwd=folder)
+    subprocess.run(**python("-m", "tests.engine.resumable", folder), check=True)
     return folder, expected
 
 
@@ -178,6 +175,7 @@ def test_options_that_decide_results_have_to_be_the_same(tmp_path, option, value
         counting().engine()[0].load_state(tmp_path / "s")
 
 
+@settings(max_examples=40)
 @given(st.data())
 def test_a_changed_byte_is_never_believed(tmp_path_factory, data):
     """
@@ -238,6 +236,8 @@ RANGES = np.array([[-8, 16]], "<i8"), np.array([[0, 1 << 50]], "<i8"), np.array(
         (forged("tiles/ranges", b"123"), "no table"),
         (forged("tiles/bytes", b"123"), "not as many"),
         (forged("counts", b"12345678"), "counts"),
+        (forged("counts", bytes(1 << 20)), "counts has more than"),
+        (forged("tiles/ranges", bytes(1 << 20)), "ranges has more than"),
         (lambda h, e: e.pop("counts"), "counts"),
         (lambda h, e: h["digests"].pop("counts"), "counts"),
         (lambda h, e: h.update(behaviour=1 << 20), "absurd"),

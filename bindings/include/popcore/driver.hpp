@@ -207,6 +207,7 @@ template <class V, class Fields> __attribute__((noinline)) void run(const Call &
     StaticsOfTile statics(call.mem, call.tiles[k]);
     for (std::int64_t r = 0; r < call.nrows; ++r, row += size.words) {
       context->position = k * call.nrows + r;
+      context->aux[POPCORE_AUX_POSITION] = std::uint64_t(context->position); // for who finds this process dead
       if constexpr (size.lists) {
         MeasurePieces needed{row};
         Fields::template each<V>(needed);

@@ -218,6 +218,7 @@ extern "C" __attribute__((weak, visibility("default"))) void popcore_prepare(std
   limit_nanoseconds = nanoseconds;
   if (pthread_key_create(&currents, nullptr) != 0)
     return; // a thousand libraries: a crash in this one is nobody's
+  pthread_atfork(nullptr, nullptr, [] { ticking = 0; }); // timers stay behind
   struct sigaction action {};
   sigemptyset(&action.sa_mask);
   action.sa_flags = SA_SIGINFO | SA_NODEFER;
