@@ -72,6 +72,8 @@ def fault_of(values: Sequence[int], worker: int = 0, site: int = NATIVE_SITE) ->
     shown = _string(text)
     if kind == 1 and "zero" in shown:
         return NativeFault("ZeroDivisionError", shown, "", 0, worker)
+    if kind == 1 and "stack" in shown:
+        return NativeFault("RecursionError", shown, "", 0, worker)
     if kind == 0:
         shown = f"assert({shown}) failed"
     elif kind == 2:
@@ -87,15 +89,20 @@ def broke_off(values: Sequence[int]) -> bool:
 
 
 def _outside(values: Sequence[int], worker: int) -> NativeFault:
-    name, code, index, count = (int(v) for v in values[1:])
+    code, name, count, index = (int(v) for v in values[1:])
     file, line = diagnose.line_of(code) or ("", 0)
     index -= (index >= 1 << 63) << 64
     return NativeFault("IndexError", f"index {_string(name) or 'of a part'}[{index}] is outside its {count} elements", file, line, worker)
 
 
 def line_of(values: Sequence[int]) -> tuple[str, int] | None:
-    """The user's line of what the shadow found: the last of the values that the driver left is where in its code."""
-    return diagnose.line_of(int(values[4]))
+    """The user's line of what the shadow found: the second of the values that the driver left is where in its code."""
+    return diagnose.line_of(int(values[1]))
+
+
+def line_at(code: int) -> tuple[str, int] | None:
+    """The user's line that the code at an address was made of, if it is known."""
+    return diagnose.line_of(code) if code else None
 
 
 def _string(address: int) -> str:

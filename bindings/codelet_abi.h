@@ -34,6 +34,9 @@ extern "C" {
 #define POPCORE_AUX_ARENA_BYTES 21
 #define POPCORE_AUX_BATCH 22
 #define POPCORE_AUX_STREAMS 23
+#define POPCORE_AUX_NOTE 27
+#define POPCORE_AUX_TABLE 28
+#define POPCORE_AUX_ORDER 30
 #define POPCORE_AUX_WORDS 32
 
 /* Directions, shapes and flags of fields. */

@@ -16,6 +16,18 @@ _GUARD = "_ZGV"
 _STARTUP = ("completed.0", "__dso_handle", "__TMC_END__", "__bss_start", "_edata", "_end", "object.0")
 
 
+# Processors by their numbers in the ELF specification, as ``platform.machine`` has them.
+_MACHINES = {3: "i686", 20: "ppc", 21: "ppc64le", 22: "s390x", 40: "armv7l", 62: "x86_64", 183: "aarch64", 243: "RISC-V", 258: "loongarch64"}
+
+
+def machine(content: bytes) -> str | None:
+    """The processor that a file is for; None for what is no little-endian ELF file."""
+    if content[:4] != b"\x7fELF" or content[5:6] != b"\x01" or len(content) < 20:
+        return None
+    number = int.from_bytes(content[18:20], "little")
+    return _MACHINES.get(number, f"the processor with ELF number {number}")
+
+
 @dataclass(frozen=True)
 class Symbol:
     """A variable."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import platform
 import shlex
 import threading
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from popcore.bindings import cache, library, names, toolchain
+from popcore.bindings import cache, elf, library, names, toolchain
 from popcore.bindings.candidate import Candidate
 from popcore.bindings.library import Library, TypeRecord
 from popcore.errors import CodeletError
@@ -286,7 +287,9 @@ class Unit:
         """A library that defines the tables itself, or C files that make one."""
         contents = [f.read_bytes() for f in self.files]
         if self.files[0].suffix == ".so":
-            name = cache.digest(contents[0]) + ".so"
+            name, made_for = cache.digest(contents[0]) + ".so", elf.machine(contents[0])
+            if made_for is not None and made_for != platform.machine():
+                raise CodeletError(f"{self.files[0].name} was made for {made_for}, this is {platform.machine()}", "make it for this processor")
             cache.write(self._folder / name, contents[0])
         else:
             from popcore.bindings.build import build_c

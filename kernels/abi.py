@@ -34,16 +34,26 @@ AUX_BATCH = 22  # caller: number of the batch
 AUX_STREAMS = 23  # caller: address of STREAM_WORDS words, for drivers that round stochastically
 AUX_KEY = 24  # driver: of the random bits of this call of compute
 AUX_COUNTER = 26  # driver: its roundings so far
+AUX_NOTE = 27  # caller: address of ``findings.note``, for drivers that go on after a finding,
+AUX_TABLE = 28  # and of the table where it writes; 0: the first finding ends the vertex
+AUX_ORDER = 30  # caller: the order of the workers of a vertex, 4 bits each, the first lowest; for drivers that have none of their own
 
 MAX_VALUES = 8
 
 TAG_INT, TAG_FLOAT, TAG_HALF, TAG_BOOL, TAG_UNSIGNED, TAG_FINDING = 1, 2, 3, 4, 5, 6
 """Types of values. FLOAT is the bits of a float32, HALF too: those of the half as a float32. FINDING comes first and alone says that the
-fault is none of the codelet's, but one of those below; then come the address, how many bytes, and the other worker plus one or 0."""
+fault is none of the codelet's, but one of those below; then come the address of the code or 0, the other worker plus one or 0, where that one's
+access is in the code (a site plus one, or an address; 0: not known), the address, and how many bytes."""
 
-UNDEFINED, OVERWRITTEN, SHARED_WORD = 1, 2, 3
+UNDEFINED, OVERWRITTEN, SHARED_WORD, MISALIGNED = 1, 2, 3, 4
 """Findings of a codelet that is compiled with the full check: read what nothing wrote; wrote what another worker wrote or read, or read
-what another worker wrote; wrote a part of a word of which another worker wrote another part."""
+what another worker wrote; wrote a part of a word of which another worker wrote another part; an access at an address that is no multiple of its size."""
+
+FINDING_KEYS = 4
+"""Values of a finding that say what it is; the others say where."""
+
+NO_SITE = 255
+"""In the shadow, for a site whose number is as large or larger."""
 
 RECORD_WORDS, RECORD_POSITION, RECORD_TILE, RECORD_WORKER, RECORD_SITE, RECORD_TAGS, RECORD_VALUES = range(7)
 """A record of the print buffer: its words, k * nrows + r, tile, worker, site, tags, then the values."""

@@ -1,5 +1,6 @@
 """Reading, writing and slicing views in compiled codelets. A negative index counts from the end."""
 
+import llvmlite.ir as ir
 from numba.core import types
 
 from popcore.kernels import faults
@@ -199,8 +200,30 @@ def _checked(name, typing, emit, dimensions):
             indices = [convert(builder, rest[1 + d], kinds[1 + d], INT) for d in range(dimensions)]
             wrong = [_outside(builder, i, n) for i, n in zip(indices, counts, strict=True)]
             failed = wrong[0] if dimensions == 1 else builder.or_(*wrong)
+            if state.collects:
+                return _around(context, builder, sig, (block, site), failed, [*indices, *counts], lambda: _emit(context, builder, sig, rest, block, site))
             faults.fail_if(builder, failed, block, site, [*indices, *counts], [INT] * (2 * dimensions))
-        return _guarded(emit, context, builder, sig.return_type(*kinds), rest, (block, site))
+        return _emit(context, builder, sig, rest, block, site)
+
+    def _emit(context, builder, sig, rest, block, site):
+        return _guarded(emit, context, builder, sig.return_type(*sig.args[2:]), rest, (block, site))
+
+
+def _around(context, builder, sig, where, wrong, values, emit):
+    """``emit`` where an index is right; else what was found is noted, a read gives zero or a view of nothing, and a write does not happen."""
+    with builder.if_else(wrong, likely=False) as (outside, inside):
+        with outside:
+            faults.find(builder, *where, values, [INT] * len(values), 0)
+            from_outside = builder.block
+        with inside:
+            read = emit()
+            from_inside = builder.block
+    if sig.return_type == types.none:
+        return context.get_dummy_value()
+    value = builder.phi(read.type)
+    value.add_incoming(ir.Constant(read.type, None), from_outside)
+    value.add_incoming(read, from_inside)
+    return value
 
 
 _checked("get", _get_type, _get, 1)

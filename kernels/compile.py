@@ -29,16 +29,18 @@ _FASTMATH = ("reassoc", "nsz", "arcp", "contract", "afn")
 
 
 @global_compiler_lock
-def compile_driver(lowered, symbol: str, arithmetic: Arithmetic = DEFAULT, shadowed: bool = False) -> bytes:
+def compile_driver(lowered, symbol: str, arithmetic: Arithmetic = DEFAULT, shadowed: bool = False, collects: bool = False, ordered: bool = False) -> bytes:
     """A native object file with the C function ``symbol``, a driver as ``abi`` describes it, that computes by ``arithmetic``.
 
-    ``shadowed``: accesses are checked against the shadow of memory, see ``guard``; ``lowered`` must be with checks then.
+    ``shadowed``: accesses are checked against the shadow of memory, see ``guard``; ``lowered`` must be with checks then. ``collects``: it goes
+    on after what a check finds. ``ordered``: workers run in the order that the block says.
 
     Raises:
         CodeletError: (made by ``lowered.refuse``) the types do not fit, with the user's line.
     """
     state.refusals, state.flags = [], _FASTMATH if lowered.codelet.cls.fastmath else ()
     state.shadowed, state.shared = shadowed, lowered.codelet.workers > 1
+    state.collects, state.ordered = collects, ordered
     state.formulas = lowered.formulas
     state.arithmetic, state.fields = arithmetic, tuple(f.name for f in lowered.codelet.fields)
     typing_context, target_context = contexts()
@@ -154,7 +156,7 @@ def _add_driver(unit, result, symbol):
         base = builder.gep(memory, [builder.load(builder.gep(bases, [builder.sext(tile, I64)]))])
         with cgutils.for_range_slice(builder, I64(0), count, I64(1), I64) as (r, _):
             position = builder.add(builder.mul(k, count), r)
-            if unit.lowered.prints:
+            if unit.lowered.prints or state.collects:
                 builder.store(position, word(builder, block, abi.AUX_POSITION))
                 builder.store(builder.sext(tile, I64), word(builder, block, abi.AUX_TILE))
             vertex = _vertex(unit, builder, base, rows, builder.mul(r, I64(stride)))
@@ -225,12 +227,17 @@ def _call_body(unit, builder, result, block, vertex, position, keys, key):
             builder.ret(builder.add(position, I64(1)))
 
     if workers == 1:
+        if state.collects:
+            builder.store(I64(0), word(builder, block, abi.AUX_WORKER))
         if keys:
             keys.begin(key, I64(0))
         call([])
         return
     with cgutils.for_range_slice(builder, I64(0), I64(workers), I64(1), I64) as (i, _):
         worker = builder.sub(I64(workers - 1), i)
+        if state.ordered:
+            order = builder.load(word(builder, block, abi.AUX_ORDER))
+            worker = builder.and_(builder.lshr(order, builder.shl(i, I64(2))), I64(15))
         if unit.lowered.sites or state.arithmetic.traps:
             builder.store(worker, word(builder, block, abi.AUX_WORKER))
         if keys:

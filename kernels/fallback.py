@@ -8,17 +8,17 @@ from functools import lru_cache
 
 from numba import cfunc, types
 
-from popcore.kernels import native, vm
+from popcore.kernels import findings, native, vm
 
 
 @lru_cache(maxsize=1)
 def _compiled():
     signature = types.int64(types.int64, types.int64)
-    return tuple(cfunc(signature, error_model="numpy")(function) for function in (vm.run, vm.work))
+    return tuple(cfunc(signature, error_model="numpy")(function) for function in (vm.run, vm.work, findings.note))
 
 
 def machine_addresses() -> list[int]:
-    """Addresses of ``vm.run`` and ``vm.work``; the code lives as long as the process."""
+    """Addresses of ``vm.run``, ``vm.work`` and ``findings.note``; the code lives as long as the process."""
     if not native.FALLBACK:
         raise RuntimeError("POPCORE_FALLBACK was set after popcore had begun to compile")
     return [made.address for made in _compiled()]

@@ -1,11 +1,12 @@
 """raise, assert and print in compiled codelets: what they write to the block of words that ``abi`` describes."""
 
+import llvmlite.ir as ir
 from numba.core import types
 from numba.core.datamodel import models, register_default
 
 from popcore.kernels import abi
-from popcore.kernels.memory import leave, word
-from popcore.kernels.operation import I32, I64, POINTER, operation
+from popcore.kernels.memory import leave, tell, word
+from popcore.kernels.operation import I32, I64, POINTER, operation, state
 from popcore.kernels.values import BOOL, FLOAT, HALF, INT, UNSIGNED, convert, scalar
 
 FINDING = "finding"  # the kind of a value that names one of ``abi``'s findings
@@ -48,6 +49,16 @@ def tags(kinds):
 def fail(builder, block, site, values, kinds):
     """Write the fault and leave the function; its callers leave in turn."""
     leave(builder, block, site, [bits(builder, value, kind) for value, kind in zip(values, kinds, strict=True)], tags(kinds))
+
+
+def find(builder, block, site, values, kinds, keys):
+    """A check found something: leave the function, or have it noted and go on, as the codelet is compiled for. ``keys``: see ``findings``."""
+    if not state.collects:
+        fail(builder, block, site, values, kinds)
+        return
+    tell(builder, block, site, [bits(builder, value, kind) for value, kind in zip(values, kinds, strict=True)], tags(kinds))
+    note = builder.inttoptr(builder.load(word(builder, block, abi.AUX_NOTE)), ir.FunctionType(I64, [I64, I64]).as_pointer())
+    builder.call(note, [builder.ptrtoint(block, I64), I64(keys)])
 
 
 def fail_if(builder, condition, block, site, values, kinds):

@@ -34,12 +34,17 @@ def leave_if(builder, condition, block, site, words, tags):
 
 
 def leave(builder, block, site, words, tags):
+    tell(builder, block, site, words, tags)
+    builder.ret(I32(1))
+
+
+def tell(builder, block, site, words, tags):
+    """Write a fault to the block."""
     builder.store(site, word(builder, block, abi.AUX_SITE))
     builder.store(I64(len(words)), word(builder, block, abi.AUX_COUNT))
     builder.store(I64(tags), word(builder, block, abi.AUX_TAGS))
     for i, each in enumerate(words):
         builder.store(each, word(builder, block, abi.AUX_VALUES + i))
-    builder.ret(I32(1))
 
 
 def counter_scope():

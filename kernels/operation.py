@@ -39,6 +39,8 @@ class _State:
         self.flags: tuple[str, ...] = ()  # fast-math flags of float operations
         self.shadowed = False  # whether accesses are checked against the shadow, see ``guard``,
         self.shared = False  # of a vertex that several workers run,
+        self.collects = False  # whether it goes on after what a check finds
+        self.ordered = False  # whether its workers run in the order of AUX_ORDER
         self.access: Any = None  # and for which block and site the one under way is reported
         self.formulas: Mapping[str, Callable[..., Any]] = {}  # what functions of ``math`` compute
         self.arithmetic = Arithmetic()

@@ -192,6 +192,7 @@ def run_some(context, thread, phase, first, last):
     store64(aux + abi.AUX_PHASE * 8, word(context, s.SEQUENCE))
     job_range = word(phase, s.PHASE_RANGE)
     for replica in range(first, last):
+        store64(aux + s.AUX_REPLICA * 8, replica)
         if job_range >= 0:
             run_list(context, memory + replica * stride, aux, thread, word(context, s.JOB_RANGES) + job_range * 16, 0)
         else:
@@ -210,7 +211,9 @@ def run_segment(context, thread, owner, job_range, segment):
     else:
         aux = word(context, s.AUX) + thread * AUX_BYTES
         store64(aux + abi.AUX_PHASE * 8, word(context, s.SEQUENCE))
-        memory = word(context, s.MEMORY) + word(word(context, s.SYNC), s.SYNC_REPLICA) * word(context, s.STRIDE)
+        replica = word(word(context, s.SYNC), s.SYNC_REPLICA)
+        store64(aux + s.AUX_REPLICA * 8, replica)
+        memory = word(context, s.MEMORY) + replica * word(context, s.STRIDE)
         run_list(context, memory, aux, thread, word(context, s.JOB_RANGES) + (job_range * threads + owner) * 16, segment & 1)
     store_release(thread_line(context, owner) + s.THREAD_DONE * 8, segment)
     return 0

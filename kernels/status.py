@@ -16,6 +16,7 @@ OVERFLOW = 6  # a call deeper than the stack
 UNKNOWN = 7  # no such instruction
 DIVERGED = 8  # replicas differ in what the instruction tests
 LINK = 9  # a phase has codelets without a driver for the machine's floating-point state: link them and call again
+WATCH = 10  # the host wants to run the phase RESULT_VALUE by itself, and to look at it
 
 # The context block: one for each image, filled before the first run.
 CODE = 0  # address of code
@@ -72,6 +73,7 @@ BARRIER = 4  # the phase's job lists have a barrier: two segments
 REPLICATED = 8  # there are several replicas,
 SHARED = 16  # and each thread does some of them from beginning to end; PHASE_RANGE is then a range of one list
 UNLINKED = 32  # a codelet has no driver for the machine's floating-point state
+WATCHED = 64  # the host is asked before it is run
 
 # A row of the machine's batches.
 BATCH_DRIVER = 0
@@ -108,6 +110,7 @@ FAULT_WORDS = FAULT_AUX + AUX_WORDS + 12  # whole cache lines
 
 # The machine's own words of an aux block; drivers use those below: see ``abi``.
 AUX_SEEN = 25  # the ticket of the last phase that this thread has looked at
+AUX_REPLICA = 29  # the replica whose vertices run, for findings
 MARKER_WORDS = 4  # follows a driver's print records: MARKER_WORDS, MARKER, batch, replica
 MARKER = -1
 

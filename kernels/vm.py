@@ -176,8 +176,8 @@ def walk(context, pc):
         if operation == RUN:
             phase = phases + a * (8 * s.PHASE_WORDS)
             mode = word(phase, s.PHASE_MODE)
-            if mode & s.UNLINKED:
-                return leave(context, s.LINK, pc, a)
+            if mode & (s.UNLINKED | s.WATCHED):
+                return leave(context, s.LINK if mode & s.UNLINKED else s.WATCH, pc, a)
             if mode & s.JOBBED and not awake:
                 awake = all_awake(context)
                 if not awake:

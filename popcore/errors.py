@@ -26,8 +26,12 @@
         ├── VertexError            a codelet raised: which vertex, tile and line
         │   ├── FloatingPointVertexError   a result that the floating-point behaviour stops at
         │   ├── VertexCrashError   a C++ codelet ended the process that it ran in
-        │   └── WorkerRaceError    two workers of a vertex meet in one element or word
+        │   ├── WorkerRaceError    two workers of a vertex meet in one element or word
+        │   └── MisalignedAccessError  an access at an address that is no multiple of its size
         ├── UninitialisedReadError a vertex, a branch or the host read what nothing wrote
+        ├── FindingsError          a run went on after what its checks found; ``findings`` lists each
+        ├── NonFiniteError         a vertex made the first NaN, infinity or saturated half
+        ├── ScheduleError          another order of what has none gave another result
         ├── MachineError           a part of the machine failed, see ``popcore.faults``
         │   ├── MemoryParityError  a word of tile memory is not what was written
         │   ├── TileLostError      a tile does not answer
@@ -230,12 +234,12 @@ class FloatingPointVertexError(VertexError, FloatingPointError):
 
 
 class VertexCrashError(VertexError):
-    """A C++ codelet ended the process that it ran in: by exit(), an overflow of its stack, a signal. See the option debug.isolate.
+    """A C++ codelet ended the process that it ran in: by exit() or a signal. See the option debug.isolate.
 
     ``signal`` and ``exit_code`` say how; one of them is None. Variables of C++ codelets outside of their vertices have started over.
     """
 
-    hint = "look at recursion, large local arrays, and calls that end a process"
+    hint = "look at calls that end a process, and at pointers"
 
 
 class WorkerRaceError(VertexError):
@@ -248,6 +252,42 @@ class UninitialisedReadError(EngineError):
     """A vertex, a branch or the host read an element that nothing had written."""
 
     hint = "write the variable first, or give it an initial value"
+
+
+class MisalignedAccessError(VertexError):
+    """A codelet in C++ accessed memory at an address that is no multiple of the access's size, where a tile stops."""
+
+    hint = "ask for the alignment in the field's type, Vector<float, VectorLayout::ONE_PTR, 8>, or access single elements"
+
+
+class FindingsError(EngineError):
+    """What the checks of a run found that went on to its end: the option ``debug.check.collect``.
+
+    ``findings`` holds an error for each, as the run would have stopped at; ``lost`` says how many more there were.
+    """
+
+    hint = "read the first one first: others may follow from it"
+
+    def __init__(self, findings: Sequence[PopcoreError], lost: int = 0) -> None:
+        self.findings, self.lost = tuple(findings), lost
+        shown = "\n".join(
+            f"{i + 1}. [{e.__dict__.get('code', '')}] " + ": ".join(map(str.strip, e.message.splitlines()[:2])) for i, e in enumerate(self.findings[:8])
+        )
+        more = f"\n... and {len(self.findings) - 8} more, in .findings" if len(self.findings) > 8 else ""
+        more += f"\n... and {lost:,} that there was no room for" if lost else ""
+        super().__init__(f"the checks found {len(self.findings)}:\n{shown}{more}")
+
+
+class NonFiniteError(EngineError):
+    """A vertex wrote the first NaN, infinity, or half of 65504: the option ``debug.first_nan``. Says what its inputs were."""
+
+    hint = "look at the line, and at the inputs that it names; set_floating_point_behaviour can stop at the operation itself"
+
+
+class ScheduleError(EngineError):
+    """Another order of what has none on a device gave another result: see ``popcore.testing.fuzz_schedules``."""
+
+    hint = "debug.schedule_seed with this seed runs the same order again"
 
 
 class MachineError(EngineError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from popcore.bindings.cache import cache_folder
 from popcore.bindings.toolchain import CHECK_RULES
@@ -12,7 +13,34 @@ from popcore.dialect import Lowered, lower
 from popcore.kernels import objects
 from popcore.kernels.behaviour import DEFAULT, IEEE, NAN, SATURATE, Arithmetic, without_halves
 
-__all__ = ["cache_folder", "drivers", "falls_back", "fingerprint", "forget", "interpreted", "load_driver", "may_print", "rules_of"]
+__all__ = ["Build", "cache_folder", "drivers", "falls_back", "fingerprint", "forget", "interpreted", "load_driver", "may_print", "rules_of"]
+
+
+@dataclass(frozen=True)
+class Build:
+    """What drivers are compiled for besides an arithmetic.
+
+    check     of memory accesses: "off", "bounds" or "full"
+    collects  they go on after what a check finds, see ``kernels.findings``
+    ordered   workers of a vertex run in the order that the caller asks for
+    """
+
+    check: str = "off"
+    collects: bool = False
+    ordered: bool = False
+
+    @property
+    def checks(self) -> bool:
+        """Whether indices are checked."""
+        return self.check != "off"
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """The same as definitions for a compiler of C++."""
+        return (*CHECK_RULES[self.check], *(("-DPOPCORE_COLLECT",) if self.collects else ()), *(("-DPOPCORE_ORDER",) if self.ordered else ()))
+
+
+PLAIN = Build()
 
 
 def fingerprint(codelet: Codelet) -> str:
@@ -20,24 +48,18 @@ def fingerprint(codelet: Codelet) -> str:
     return codelet.native.fingerprint if isinstance(codelet, NativeCodelet) else lower(codelet).fingerprint
 
 
-def drivers(codelets: Iterable[Codelet], arithmetic: Arithmetic = DEFAULT, check: str = "off") -> list[int]:
+def drivers(codelets: Iterable[Codelet], arithmetic: Arithmetic = DEFAULT, build: Build = PLAIN) -> list[int]:
     """For each codelet the address of a driver that computes by ``arithmetic``. Whatever is not in the cache is compiled.
-
-    ``check``: of memory accesses: "off", "bounds" or "full".
 
     Raises: CodeletError for one that cannot be compiled.
     """
-    every, rules = list(codelets), (*rules_of(arithmetic), *CHECK_RULES[check])
+    every, rules = list(codelets), (*rules_of(arithmetic), *build.rules)
     compiled = [c.native for c in every if isinstance(c, NativeCodelet)]
     if compiled:
         from popcore.bindings.unit import compile_all  # most graphs have none
 
         compile_all(compiled, rules)
-    return [c.native.driver(rules) if isinstance(c, NativeCodelet) else _python_driver(c, arithmetic, check) for c in every]
-
-
-def _python_driver(codelet: Codelet, arithmetic: Arithmetic, check: str) -> int:
-    return load_driver(lower(codelet, check != "off"), arithmetic, check == "full")
+    return [c.native.driver(rules) if isinstance(c, NativeCodelet) else load_driver(lower(c, build.checks), arithmetic, build) for c in every]
 
 
 def rules_of(arithmetic: Arithmetic) -> tuple[str, ...]:
@@ -68,7 +90,7 @@ def interpreted() -> bool:
     return falls_back() or os.environ.get("POPCORE_INTERPRET", "") not in ("", "0")
 
 
-def load_driver(lowered: Lowered, arithmetic: Arithmetic = DEFAULT, shadowed: bool = False) -> int:
+def load_driver(lowered: Lowered, arithmetic: Arithmetic = DEFAULT, build: Build = PLAIN) -> int:
     """The address of a codelet's driver that computes by ``arithmetic``; see ``kernels.compile`` for its interface.
 
     Raises:
@@ -77,14 +99,15 @@ def load_driver(lowered: Lowered, arithmetic: Arithmetic = DEFAULT, shadowed: bo
     """
     if not lowered.narrows:
         arithmetic = without_halves(arithmetic)
-    kind = "shadowed_driver" if shadowed else "driver"
+    shadowed, ordered = build.check == "full", build.ordered and lowered.codelet.workers > 1
+    kind = "".join(("shadowed_" * shadowed, "collecting_" * build.collects, "ordered_" * ordered, "driver"))
     symbol = f"popcore_{kind}_{lowered.fingerprint[:32]}_{arithmetic.key}"
 
-    def build() -> bytes:
+    def compiled() -> bytes:
         from popcore.kernels.compile import compile_driver
 
-        return bytes(compile_driver(lowered, symbol, arithmetic, shadowed))
+        return bytes(compile_driver(lowered, symbol, arithmetic, shadowed, build.collects, ordered))
 
     key = objects.key_of(kind, lowered.fingerprint, arithmetic.key)
-    (address,) = objects.load(objects.Cache(cache_folder()), key, (symbol,), build)
+    (address,) = objects.load(objects.Cache(cache_folder()), key, (symbol,), compiled)
     return address

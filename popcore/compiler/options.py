@@ -34,6 +34,9 @@ class Option:
 OPTIONS: tuple[Option, ...] = (
     Option("debug.compute", bool, True, "False: only the cycle model is walked, no data is moved or computed"),
     Option("debug.check", Literal["off", "bounds", "full"], "off", "bounds: indices outside a field stop the run; full: reads of what nothing wrote and workers that race, too"),
+    Option("debug.check.collect", bool, False, "True: a run goes on after what debug.check finds, and ends in one error that has all"),
+    Option("debug.first_nan", bool, False, "True: the run stops at the vertex that makes the first NaN, infinity or half of 65504"),
+    Option("debug.schedule_seed", int, 0, "not 0: vertices, workers, messages, callbacks and replicas come in an order of this seed; a right program gives the same"),
     Option("debug.isolate", bool, False, "C++ codelets run in a process of their own, on one thread: one that crashes is an error"),
     Option("debug.allowOutOfMemory", bool, False, "go on when a tile is too small, so that the profile can be read"),
     Option("engine.threads", int, 0, "host threads that execute tiles; 0: one per core"),
@@ -61,7 +64,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("opt.enableSkipSyncs", bool, True, "the model keeps every sync", effective=False),
 )  # fmt: skip
 _BY_KEY = {option.key: option for option in OPTIONS}
-_INTEGERS = {"engine.threads": (0, 1024), "exchange.prefetchDepth": (0, 1 << 20), "prng.seed": (0, (1 << 63) - 1)}
+_INTEGERS = {"engine.threads": (0, 1024), "exchange.prefetchDepth": (0, 1 << 20), "prng.seed": (0, (1 << 63) - 1), "debug.schedule_seed": (0, (1 << 63) - 1)}
 
 
 def options() -> dict[str, str]:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from popcore.dialect.environment import denormals
+from popcore.engine.schedule import Shuffle
 from popcore.executable import CollectiveCall
 from popcore.executable.schedules import ALGORITHMS, chunk_bounds, chunk_elements, members_of, rank_chains
 from popcore.kernels import objects
@@ -32,10 +33,12 @@ class Reduction:
         spans: int64[k, 2], (byte of a replica's memory, bytes), in the tensor's order.
         memory: uint8[replicas, bytes]
         rule: Of halves that overflow, see ``kernels.behaviour``.
+        shuffle: Gives an order to the tensor's parts and to the groups.
     """
 
-    def __init__(self, call: CollectiveCall, spans: Array, memory: Array, threads: int, rule: str) -> None:
+    def __init__(self, call: CollectiveCall, spans: Array, memory: Array, threads: int, rule: str, shuffle: Shuffle | None = None) -> None:
         self._call, self._spans, self._memory, self._rule = call, spans, memory, rule
+        self._shuffle = shuffle
         self._idle = call.operator == "local" or not call.elements
         self._function = (
             None if self._idle or falls_back() else _reducer(call.dtype.numpy.name, call.operator, call.partials.numpy.name, rule if call.dtype is HALF else "")
@@ -74,12 +77,14 @@ class Reduction:
         length = len(ALGORITHMS[call.method].chains(0, p, 0, call.inner)[0])
         block = BLOCK_BYTES // call.partials.nbytes
         jobs = _jobs(self._spans, call.dtype.nbytes, chunk, [(begin, end) for begin, end, _ in parts], call.elements, p, block)
+        if self._shuffle is not None:
+            jobs = np.ascontiguousarray(jobs[self._shuffle.order(len(jobs))])
         shares = threads if len(jobs) >= threads and call.elements * call.dtype.nbytes * p >= SHARED_BYTES else 1
         cuts = [len(jobs) * i // shares for i in range(shares + 1)]
         scratch = np.zeros((shares, 2 * BLOCK_BYTES + LINE), np.uint8)
         scratches = [-(-row.ctypes.data // LINE) * LINE for row in scratch]
         self._keep += [jobs, scratch]
-        for members in members_of(call.group_type, p, len(self._memory)):
+        for members in _in_order(members_of(call.group_type, p, len(self._memory)), self._shuffle):
             targets = self._memory.ctypes.data + self._memory.strides[0] * np.array(members, np.int64)
             chains = np.ascontiguousarray(targets[ranks])
             self._keep += [targets, chains]
@@ -98,6 +103,11 @@ class Reduction:
         for at, nbytes in spans:
             self._memory[:, at : at + nbytes] = out[:, done : done + nbytes]
             done += nbytes
+
+
+def _in_order(groups: Sequence[Sequence[int]], shuffle: Shuffle | None) -> list[Sequence[int]]:
+    """Groups of replicas, one after the other or as ``shuffle`` has it."""
+    return list(groups) if shuffle is None else [groups[i] for i in shuffle.order(len(groups)).tolist()]
 
 
 def _jobs(spans: Array, width: int, chunk: int, parts: Sequence[tuple[int, int]], elements: int, p: int, block: int) -> Array:
@@ -129,12 +139,13 @@ def _reducer(dtype: str, operator: str, sums: str, rule: str) -> Callable[[int],
     return _REDUCER(address)
 
 
-def perform(call: CollectiveCall, source: Array, result: Array, threads: int, rule: str) -> None:
+def perform(call: CollectiveCall, source: Array, result: Array, threads: int, rule: str, shuffle: Shuffle | None = None) -> None:
     """Do one collective, halves by a rule of overflow.
 
     source, result    [replicas, elements], views of the staging areas; an all-reduce has the same for both
+    shuffle           gives an order to the groups
     """
-    for members in members_of(call.group_type, call.group_size, len(source)):
+    for members in _in_order(members_of(call.group_type, call.group_size, len(source)), shuffle):
         rows, to = [source[m] for m in members], [result[m] for m in members]
         match call.kind:
             case "all_reduce" | "reduce_scatter":

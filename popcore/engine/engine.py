@@ -17,17 +17,21 @@ from popcore.compiler import compile_graph, cost, resolve_options
 from popcore.engine import state
 from popcore.engine.device import Arena
 from popcore.engine.faults import crash_error, print_text, vertex_error
+from popcore.engine.findings import Findings
+from popcore.engine.first_nan import FirstNaN
 from popcore.engine.host import Host
-from popcore.engine.linker import Image
+from popcore.engine.linker import LAST_FIRST, Image
 from popcore.engine.outcome import Outcome
+from popcore.engine.places import Places
+from popcore.engine.schedule import Shuffle, order_of_workers, shuffled
 from popcore.engine.shadow import ShadowMemory
 from popcore.engine.stepping import Parts, Stepper
 from popcore.engine.walk import walk_counts
-from popcore.errors import EngineError, GraphError, OptionError, ProgramError
+from popcore.errors import EngineError, FindingsError, GraphError, OptionError, ProgramError
 from popcore.executable import KINDS, Executable, Handle, store
 from popcore.executable.opcodes import Op, Phase, PhaseFlag
 from popcore.graph import Graph
-from popcore.native import interpreted
+from popcore.native import Build, interpreted
 from popcore.profile import Profile, make_profile
 from popcore.program import Program
 from popcore.program.printing import parted, print_line
@@ -72,9 +76,12 @@ class Engine:
         isolate = self._isolates()
         self._arena = Arena(self.executable.memory.arena_bytes if self._computes else 0, self._replicas, isolate)
         threads = int(resolved["engine.threads"]) or _cores()
-        self._check = str(resolved["debug.check"])
-        self._shadow = self._make_shadow() if self._check == "full" and self._computes else None
-        self._host = Host(self.executable, resolved, self._arena.by_replica(), self._cycles_so_far, threads, self._shadow)
+        self._build, seed = _build(resolved), int(resolved["debug.schedule_seed"])
+        self._shuffle = Shuffle(seed) if seed else None
+        self._findings = Findings()
+        self._places = Places(self.executable)
+        self._shadow = self._make_shadow() if self._build.check == "full" and self._computes else None
+        self._host = Host(self.executable, resolved, self._arena.by_replica(), self._cycles_so_far, threads, self._shadow, self._shuffle)
         self._reads = {h.name: h for h in self.executable.reads}
         self._writes = {h.name: h for h in self.executable.writes}
         self._print_stream: TextIO | None = None
@@ -85,11 +92,22 @@ class Engine:
         self._waited = np.zeros((len(self.executable.code), len(KINDS)), np.int64)  # cycles of each instruction beyond its cost: for the host, for links
         self.stepper: Stepper | None = None  # see ``stepping.stepped``
         if self._computes:
-            linked = self.executable if resolved["engine.fuseTiles"] else _without_fusion(self.executable)
-            ieee, seed = resolved["target.floatingPoint"] == "ieee", int(resolved["prng.seed"])
-            self._image = Image(linked, self._arena, threads, interpreted(), self._check, ieee, seed, isolate)
+            self._image = self._link(resolved, threads, isolate)
             self._counts = self._image.counts
             self.load()
+
+    def _link(self, resolved: Mapping[str, Any], threads: int, isolate: bool) -> Image:
+        linked = self.executable if resolved["engine.fuseTiles"] else _without_fusion(self.executable)
+        order = LAST_FIRST
+        if self._shuffle is not None:
+            threads, order = 1, order_of_workers(self._shuffle)
+            linked = shuffled(linked, self._shuffle)
+        ieee, seed = resolved["target.floatingPoint"] == "ieee", int(resolved["prng.seed"])
+        image = Image(linked, self._arena, threads, interpreted(), self._build, ieee, seed, order, isolate)
+        if resolved["debug.first_nan"]:
+            watcher = FirstNaN(linked, self._arena, self._places, seed, ieee)
+            image.watch(watcher, watcher.phases())
+        return image
 
     def _isolates(self) -> bool:
         """Whether the machine runs in a process of its own: wanted, and there is something compiled from C++."""
@@ -97,6 +115,8 @@ class Engine:
             return False
         if interpreted():
             raise OptionError("the option debug.isolate is on, and codelets run as Python, where a debugger could not stop in another process", "one of them")
+        if self._options["debug.first_nan"] or (self._options["debug.check.collect"] and self._options["debug.check"] != "off"):
+            raise OptionError("the option debug.isolate is on, and debug.first_nan or debug.check.collect, which look into the process", "one of them")
         if not (hasattr(os, "fork") and hasattr(os, "memfd_create")):
             raise OptionError("the option debug.isolate needs a system with fork and memfd_create", "Linux")
         return self._computes and any(isinstance(c, NativeCodelet) for c in self.executable.codelets)
@@ -108,7 +128,13 @@ class Engine:
         if unseen is not None:
             what = f"codelet {unseen.name} ({unseen.site}), whose library has its own driver"
             raise OptionError(f"the option debug.check is 'full', which does not know what is written by {what}", "debug.check 'bounds'")
-        return ShadowMemory(self.executable, self._arena.by_replica())
+        return ShadowMemory(self.executable, self._arena.by_replica(), self._report)
+
+    def _report(self, error: EngineError) -> None:
+        """Something that a check found on the host's side."""
+        if not self._build.collects:
+            raise error
+        self._findings.add(error)
 
     # What the host does
 
@@ -121,6 +147,7 @@ class Engine:
             self._arena.write_numbers(self.executable.replica_index)
             if self._shadow is not None:
                 self._shadow.begin()
+            self._findings = Findings()
             self._host.behaviour = 0
             if self._image is not None:
                 self._image.restart()
@@ -239,6 +266,7 @@ class Engine:
             StreamError: a stream that it uses is not connected.
             VertexError: a codelet raised; the message says which vertex, tile, compute set, file and line.
             ProgramError: the program stopped itself.
+            FindingsError: what the checks found, in a run that went on to its end.
             Whatever a stream callback raised, unchanged.
         """
         entries = self.executable.entries
@@ -253,9 +281,40 @@ class Engine:
                 self._host.streams.require(dict.fromkeys(self.executable.streams_of[index]))
                 self._go(self._image, int(entries[index]))
             self._runs += 1
+            if (findings := self._collected()) is not None:
+                raise findings
+        except Exception as error:
+            if not isinstance(error, FindingsError) and (findings := self._collected()) is not None:
+                error.add_note(f"before that {findings.message}")
+            if self._shuffle is not None:
+                error.add_note(f"debug.schedule_seed was {self._shuffle.seed}; with it the order is the same again")
+            raise
         finally:
             self._wall_seconds += time.perf_counter() - began
             self._running = False
+
+    @property
+    def findings(self) -> tuple[EngineError, ...]:
+        """What checks found since loading in runs that went on after it, an error for each: see the option debug.check.collect."""
+        self._take()
+        return tuple(self._findings.all)
+
+    def _take(self) -> None:
+        """Make errors of what vertices left."""
+        if self._image is None or self._image.tables is None:
+            return
+        executable = self._image.executable
+        noted, lost = self._image.tables.take(executable)
+        for each in noted:
+            error = vertex_error(executable, each.phase, each.fault, self._build.checks, self._places, self._arena)
+            if error.__dict__.get("code") == "out-of-bounds":
+                error.__dict__["indices"] = (each.low, each.high)
+            self._findings.add(error, each.times)
+        self._findings.lost += lost
+
+    def _collected(self) -> FindingsError | None:
+        self._take()
+        return self._findings.new()
 
     def _require_idle(self, what: str) -> None:
         if self._running:
@@ -305,13 +364,16 @@ class Engine:
             stream = self._print_stream or sys.stderr
             for record in outcome.prints:
                 ipu, tile = divmod(record.tile, target.tiles_per_ipu)
-                stream.write(print_line(record.replica * target.num_ipus + ipu, tile, record.worker, print_text(self.executable, record, self._check)))
+                stream.write(print_line(record.replica * target.num_ipus + ipu, tile, record.worker, print_text(self.executable, record, self._build.checks)))
             if outcome.prints_lost:
                 stream.write(f"[popcore] {outcome.prints_lost:,} more prints of this step had no room\n")
+        assert self._image is not None
         if outcome.crash is not None:
-            raise crash_error(self.executable, outcome.crash)
+            raise crash_error(self._image.executable, outcome.crash)
         if outcome.fault is not None:
-            raise vertex_error(self.executable, outcome.phase, outcome.fault, self._check, self._shadow, self._arena)
+            raise vertex_error(self._image.executable, outcome.phase, outcome.fault, self._build.checks, self._places, self._arena)
+        if outcome.error is not None:
+            raise outcome.error
 
     # What is left
 
@@ -327,6 +389,11 @@ class Engine:
 
     def _cycles_so_far(self) -> int:
         return int((self.executable.costs.cycles.sum(axis=1) * self._counts).sum() + self._waited.sum())
+
+
+def _build(options: Mapping[str, Any]) -> Build:
+    check = str(options["debug.check"])
+    return Build(check, bool(options["debug.check.collect"]) and check != "off", options["debug.schedule_seed"] != 0)
 
 
 def _cores() -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -10,55 +11,61 @@ from popcore.codelet import Codelet, NativeCodelet
 from popcore.debug import Site
 from popcore.dialect import lower
 from popcore.engine.device import Arena
+from popcore.engine.fields import spans_of
 from popcore.engine.outcome import Crash, Fault, Finding, PrintRecord, vertex_at
-from popcore.engine.shadow import ShadowMemory
-from popcore.errors import EngineError, UninitialisedReadError, VertexCrashError, WorkerRaceError
+from popcore.engine.places import Places
+from popcore.errors import EngineError, MisalignedAccessError, UninitialisedReadError, VertexCrashError, WorkerRaceError
 from popcore.executable import Executable
 from popcore.executable.opcodes import Batch, Phase
+from popcore.kernels.abi import NO_SITE
 from popcore.kernels.behaviour import TRAP_KINDS
 from popcore.program.printing import Place, floating_point_fault, native_fault, site_exception, vertex_fault, vertex_line
 
 
-def print_text(executable: Executable, record: PrintRecord, check: str) -> str:
-    """What a codelet's ``print`` shows; ``check`` as its driver was compiled with."""
+def print_text(executable: Executable, record: PrintRecord, checks: bool) -> str:
+    """What a codelet's ``print`` shows; ``checks`` as its driver was compiled with."""
     codelet = executable.codelets[executable.batches[record.batch, Batch.CODELET]]
     if isinstance(codelet, NativeCodelet):
         from popcore.bindings import calls
 
         return calls.print_text(record.values)
-    return lower(codelet, check != "off").sites[record.site].message(record.values)
+    return lower(codelet, checks).sites[record.site].message(record.values)
 
 
-def vertex_error(executable: Executable, phase: int, fault: Fault, check: str, shadow: ShadowMemory | None, arena: Arena) -> EngineError:
+def place_of(executable: Executable, phase: int, codelet: Codelet, vertex: int, tile: int, worker: int, replica: int) -> Place:
+    """A vertex as messages name it; ``vertex`` is an index over all vertices."""
+    number = int(executable.vertex_ids[vertex])
+    shown = worker if codelet.workers > 1 else None
+    return Place(codelet.name, number, tile, executable.phase_names[phase], shown, replica if executable.replicas > 1 else None)
+
+
+def vertex_error(executable: Executable, phase: int, fault: Fault, checks: bool, places: Places, arena: Arena) -> EngineError:
     """The error of a codelet that raised: which vertex, tile, compute set, file and line. Its cause is what was raised."""
     codelet = executable.codelets[fault.codelet]
-    vertex = int(executable.vertex_ids[fault.vertex])
-    place = Place(
-        codelet.name,
-        vertex,
-        fault.tile,
-        executable.phase_names[phase],
-        fault.worker if codelet.workers > 1 else None,
-        fault.replica if executable.replicas > 1 else None,
-    )
+    place = place_of(executable, phase, codelet, fault.vertex, fault.tile, fault.worker, fault.replica)
     if (kind := TRAP_KINDS.get(fault.site)) is not None:
         where = _where(fault.exception, *codelet.site) if fault.exception is not None else None
         return floating_point_fault(place, kind, fault.values, f"{where[0]}:{where[1]}" if where else "")
-    if shadow is not None and fault.values and isinstance(fault.values[0], Finding):
-        at = int(fault.values[1]) - arena.address - fault.replica * arena.stride
-        return _found(place, _site(codelet, fault, check), fault.values, shadow.describe(phase, at))
+    if fault.values and isinstance(fault.values[0], Finding):
+        first = int(fault.values[4]) - arena.address - fault.replica * arena.stride
+        what, facts = places.describe(phase, first, first + int(fault.values[5]) - 1)
+        return _found(place, _sites(codelet, fault, checks), fault.values, what, facts)
     if fault.exception is not None:
         if not isinstance(fault.exception, Exception):
             raise fault.exception  # Ctrl-C, or a debugger that was left
-        return vertex_fault(place, fault.exception, *_where(fault.exception, codelet.site.file, codelet.site.line))
+        text = str(fault.exception) if isinstance(fault.exception, IndexError) else ""
+        more, facts = _connected(executable, phase, fault, codelet, places, text)
+        return vertex_fault(place, fault.exception, *_where(fault.exception, codelet.site.file, codelet.site.line), (), more, facts)
     if isinstance(codelet, NativeCodelet):
         from popcore.bindings import calls
 
         told = fault.told
         native = calls.NativeFault(told.exception, told.text, told.file, told.line) if told is not None else calls.fault_of(fault.values)
-        return native_fault(place, native, codelet.site)
-    site = lower(codelet, check != "off").sites[fault.site]
-    return vertex_fault(place, site_exception(site, fault.values), site.file, site.line, fault.values)
+        return native_fault(place, native, codelet.site, *_connected(executable, phase, fault, codelet, places, native.text))
+    site = lower(codelet, checks).sites[fault.site]
+    cause = site_exception(site, fault.values)
+    more, facts = _connected(executable, phase, fault, codelet, places, str(cause) if isinstance(cause, IndexError) else "")
+    return vertex_fault(place, cause, site.file, site.line, fault.values, more, facts)
 
 
 def crash_error(executable: Executable, crash: Crash) -> VertexCrashError:
@@ -86,37 +93,55 @@ def crash_error(executable: Executable, crash: Crash) -> VertexCrashError:
     )  # fmt: skip
 
 
-def _site(codelet: Codelet, fault: Fault, check: str) -> Site:
-    """The line that a finding is about."""
+def _connected(executable: Executable, phase: int, fault: Fault, codelet: Codelet, places: Places, text: str) -> tuple[str, dict[str, Any]]:
+    """What a field is connected to of which a message about an index tells; nothing where that is not known."""
+    field = re.match(r"index (?:self\.)?(\w+)", text)
+    number = next((i for i, each in enumerate(codelet.fields) if field and each.name == field[1]), -1)
+    pieces = [span for span in spans_of(executable, fault.batch, fault.position) if span.field == number and span.elements]
+    if len(pieces) != 1 or not places.known:
+        return "", {}
+    last = pieces[0].start + pieces[0].elements * codelet.fields[number].dtype.nbytes - 1
+    what, facts = places.describe(phase, pieces[0].start, last)
+    return f"{codelet.fields[number].name} is {what}", facts
+
+
+def _sites(codelet: Codelet, fault: Fault, checks: bool) -> tuple[Site, Site | None]:
+    """The line that a finding is about, and that of the other worker if it is known."""
+    other = int(fault.values[3])
     if isinstance(codelet, NativeCodelet):
         if fault.told is not None:
-            return Site(fault.told.file, fault.told.line) if fault.told.file else codelet.site
+            return Site(fault.told.file, fault.told.line) if fault.told.file else codelet.site, None
         from popcore.bindings import calls
 
-        return Site(*(calls.line_of(fault.values) or codelet.site))
-    site = lower(codelet, check != "off").sites[fault.site]
-    return Site(site.file, site.line)
+        where = calls.line_at(other)
+        return Site(*(calls.line_of(fault.values) or codelet.site)), Site(*where) if where else None
+    sites = lower(codelet, checks).sites
+    found = sites[other - 1] if 0 < other < NO_SITE else None
+    return Site(sites[fault.site].file, sites[fault.site].line), Site(found.file, found.line) if found else None
 
 
-def _found(place: Place, site: Site, values: tuple[Any, ...], what: str) -> EngineError:
-    """The error of something that the full check found. ``what``: the element, with its variable."""
-    facts: dict[str, Any] = {
-        "codelet": place.codelet,
-        "tile": place.tile,
-        "vertex": place.vertex,
-        "compute_set": place.compute_set,
-        "file": site.file,
-        "line": site.line,
-    }
-    at = f"  at {site.file}:{site.line}"
+def _found(place: Place, sites: tuple[Site, Site | None], values: tuple[Any, ...], what: str, facts: dict[str, Any]) -> EngineError:
+    """The error of something that the full check found. ``what``: the elements, with their variable."""
+    (file, line), other_site = sites
+    facts = {
+        **facts,
+        "codelet": place.codelet, "tile": place.tile, "vertex": place.vertex, "compute_set": place.compute_set, "worker": place.worker,
+        "file": file, "line": line,
+    }  # fmt: skip
+    at = f"  at {file}:{line}"
     if values[0] == Finding.UNDEFINED:
         return UninitialisedReadError(f"{vertex_line(place)}\n  reads {what}, which nothing has written\n{at}", code="uninitialised-read", **facts)
-    other = f"worker {values[3] - 1}" if values[3] else "more than one other worker"
+    if values[0] == Finding.MISALIGNED:
+        how = f"accesses {values[5]} bytes at {what}, whose address is no multiple of that"
+        return MisalignedAccessError(f"{vertex_line(place)}\n  {how}\n{at}", code="misaligned", **facts)
+    other = f"worker {values[2] - 1}" if values[2] else "more than one other worker"
     if values[0] == Finding.SHARED_WORD:
         doing, code = f"writes {what}; {other} writes another part of the same 4-byte word", "shared-word"
     else:
         doing, code = f"meets {other} at {what}, which one of them writes", "worker-race"
-    return WorkerRaceError(f"{vertex_line(place)}\n  {doing}\n{at}", code=code, other_worker=values[3] - 1, **facts)
+    facts |= {"other_worker": values[2] - 1, "other_file": other_site.file if other_site else None, "other_line": other_site.line if other_site else None}
+    at += f", {other} at {other_site.file}:{other_site.line}" if other_site else ""
+    return WorkerRaceError(f"{vertex_line(place)}\n  {doing}\n{at}", code=code, **facts)
 
 
 def _where(error: BaseException, file: str, line: int) -> tuple[str, int]:

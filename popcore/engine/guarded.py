@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
+import numpy as np
+
 from popcore.dialect import arithmetic
 from popcore.dialect.interpret import OPERATIONS
+from popcore.dialect.views import ListView, VectorView
 from popcore.engine.outcome import Finding
-from popcore.engine.shadow import WORD, WRITTEN
+from popcore.engine.places import WORD
+from popcore.engine.shadow import WRITTEN
+from popcore.kernels.abi import NO_SITE
 from popcore.types import Array
 
 _SEVERAL = 64  # of the plane of workers: more than one has read
@@ -19,8 +24,55 @@ class Accessing(Protocol):
 
     worker: int
 
-    def found(self, site: int, finding: Finding, at: int, nbytes: int, other: int) -> Any:
-        """Must raise. ``at``: byte of the arena; ``other``: the other worker plus one, 0 for none or several."""
+    def outside(self, site: int, values: tuple[int, ...]) -> None:
+        """Keep that an index was outside: indices, then sizes."""
+
+    def found(self, site: int, finding: Finding, at: int, nbytes: int, other: int = 0, other_site: int = 0) -> None:
+        """Raises, or keeps it. ``at``: byte of the arena; ``other``: the other worker plus one, 0 for none or several; its site plus one."""
+
+
+def continuing(operations: Mapping[str, Callable[..., Any]]) -> dict[str, Callable[..., Any]]:
+    """``operations`` where an index that is outside is told and the codelet goes on: a read gives zero or a view of nothing, a write does not happen."""
+
+    def around(name: str, outside: Callable[..., tuple[int, ...] | None], given: Callable[[Any], Any]) -> Callable[..., Any]:
+        plain = operations[name]
+
+        def operation(context: Any, site: int, view: Any, *rest: Any) -> Any:
+            if (values := outside(view, *rest)) is None:
+                return plain(context, site, view, *rest)
+            context.outside(site, values)
+            return given(view)
+
+        return operation
+
+    return {
+        **operations,
+        "get_checked": around("get_checked", _outside, _nothing),
+        "get2_checked": around("get2_checked", _outside_matrix, _zero),
+        "set_checked": around("set_checked", _outside, lambda view: None),
+        "set2_checked": around("set2_checked", _outside_matrix, lambda view: None),
+    }
+
+
+def _outside(view: Any, index: Any, *_: Any) -> tuple[int, ...] | None:
+    at, count = arithmetic.as_index(index), len(view)
+    return None if -count <= at < count or isinstance(view, tuple) else (at, count)
+
+
+def _outside_matrix(view: Any, row: Any, column: Any, *_: Any) -> tuple[int, ...] | None:
+    (rows, columns), r, c = view.shape, arithmetic.as_index(row), arithmetic.as_index(column)
+    return None if -rows <= r < rows and -columns <= c < columns else (r, c, rows, columns)
+
+
+def _nothing(view: Any) -> Any:
+    """What is read outside of a view."""
+    if isinstance(view, ListView):
+        return VectorView(view.pieces[0].array[:0] if view.pieces else np.zeros(0, np.float32), False)
+    return VectorView(view.array[:0].reshape(0), view.writable) if view.array.ndim == 2 else _zero(view)
+
+
+def _zero(view: Any) -> Any:
+    return VectorView(np.zeros(1, view.array.dtype))[0]
 
 
 class Guard:
@@ -43,6 +95,7 @@ class Guard:
         if self.shared:
             memory[start + 2 * distance : start + 2 * distance + nbytes] = 0
             memory[start - start % WORD + 3 * distance : start + 3 * distance + nbytes] = 0
+            memory[start + 4 * distance : start + 4 * distance + nbytes] = 0
 
     def reads(self, context: Accessing, site: int, array: Array, index: int) -> None:
         """Note that element ``index`` of a field, or of a part of one, is read."""
@@ -50,13 +103,15 @@ class Guard:
         if at < 0:
             return
         if (self.memory[at + self.distance : at + self.distance + width] != WRITTEN).any():
-            context.found(site, Finding.UNDEFINED, at, width, 0)
+            context.found(site, Finding.UNDEFINED, at, width)
         if self.shared:
             mine, place = context.worker + 1, at + 2 * self.distance
             tag = int(self.memory[place])
             writer, reader = tag & 7, tag >> 3 & 7
             if writer not in (0, mine):
-                context.found(site, Finding.OVERWRITTEN, at, width, writer)
+                context.found(site, Finding.OVERWRITTEN, at, width, writer, self._site(at))
+            if not writer and not reader:
+                self._note(at, site)
             self.memory[place] = tag | (mine << 3 if reader == 0 else 0 if reader == mine else _SEVERAL)
 
     def writes(self, context: Accessing, site: int, array: Array, index: int) -> None:
@@ -73,13 +128,22 @@ class Guard:
         tag = int(self.memory[place])
         writer, reader = tag & 7, tag >> 3 & 7
         if writer not in (0, mine) or reader not in (0, mine) or tag & _SEVERAL:
-            context.found(site, Finding.OVERWRITTEN, at, width, writer if writer not in (0, mine) else reader)
-        self.memory[place] = tag | mine
+            context.found(site, Finding.OVERWRITTEN, at, width, writer if writer not in (0, mine) else reader, self._site(at))
+        self.memory[place] = tag & ~7 | mine
+        self._note(at, site)
         if width < WORD:
             place = at - at % WORD + 3 * self.distance
             if (writer := int(self.memory[place])) not in (0, mine):
-                context.found(site, Finding.SHARED_WORD, at, width, writer)
+                word = range(at - at % WORD, at - at % WORD + WORD)
+                other = [self._site(byte) for byte in word if self.memory[byte + 2 * self.distance] & 7 == writer]
+                context.found(site, Finding.SHARED_WORD, at, width, writer, other[-1] if other else 0)
             self.memory[place] = mine
+
+    def _site(self, at: int) -> int:
+        return int(self.memory[at + 4 * self.distance])
+
+    def _note(self, at: int, site: int) -> None:
+        self.memory[at + 4 * self.distance] = min(site + 1, NO_SITE)
 
     def _place(self, array: Array, index: int) -> tuple[int, int]:
         """Arena byte and width of an element; -1 for a table of constants, which has no shadow."""

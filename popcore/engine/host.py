@@ -10,6 +10,7 @@ from typing import Any, TextIO
 import numpy as np
 
 from popcore.engine.collectives import Reduction, perform
+from popcore.engine.schedule import Shuffle
 from popcore.engine.shadow import ShadowMemory
 from popcore.errors import EngineError
 from popcore.executable import Executable, Yield, executable
@@ -27,6 +28,7 @@ class Host:
         options: Engine options.
         memory: uint8[replicas, bytes], of each replica. Its staging area is where the Executable says.
         cycles: Tells the modelled cycles so far.
+        shuffle: Gives an order to what has none.
 
     Attributes:
         behaviour: The machine's floating-point state, bits of ``kernels.behaviour``; requests change it.
@@ -41,9 +43,10 @@ class Host:
         cycles: Callable[[], int],
         threads: int = 1,
         shadow: ShadowMemory | None = None,
+        shuffle: Shuffle | None = None,
     ) -> None:
         depth = int(options["exchange.prefetchDepth"]) if options["exchange.enablePrefetch"] else 0
-        self.streams = HostStreams({s.name: s for s in executable.streams}, executable.replicas, depth)
+        self.streams = HostStreams({s.name: s for s in executable.streams}, executable.replicas, depth, shuffle)
         self.remotes = {r.name: RemoteRows(r, executable.replicas) for r in executable.remotes}
         self.print_tensor_stream: TextIO | None = None
         self._executable, self._cycles, self._memory = executable, cycles, memory
@@ -52,7 +55,7 @@ class Host:
         self._reductions: dict[tuple[int, str], Reduction] = {}
         self._ieee = options["target.floatingPoint"] == "ieee"
         self.behaviour = 0
-        self._threads, self._shadow = threads, shadow
+        self._threads, self._shadow, self._shuffle = threads, shadow, shuffle
         self._began: dict[int, int] = {}
 
     def view(self, dtype: ElementType, shape: tuple[int, ...], offset: int = 0) -> Array:
@@ -135,11 +138,11 @@ class Host:
             key = (request.index, rule)
             if key not in self._reductions:
                 spans = self._executable.collective_spans[call.span_begin : call.span_end]
-                self._reductions[key] = Reduction(call, spans, self._memory, self._threads, rule)
+                self._reductions[key] = Reduction(call, spans, self._memory, self._threads, rule, self._shuffle)
             self._reductions[key].run()
             return
         source, result = self.view(call.dtype, (call.elements,)), self.view(call.dtype, (call.result_elements,), call.result_offset)
-        perform(call, source, result, self._threads, rule)
+        perform(call, source, result, self._threads, rule, self._shuffle)
 
     def _together(self, request: Yield) -> None:
         """What all replicas do with each other."""

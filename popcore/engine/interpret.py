@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import builtins
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from popcore.codelet import Codelet, Field, NativeCodelet
 from popcore.dialect import Lowered, interpret, lower, make_view, rounding
+from popcore.dialect.interpret import OPERATIONS
 from popcore.engine.device import Arena
-from popcore.engine.guarded import Guard
+from popcore.engine.guarded import Guard, continuing
 from popcore.engine.outcome import Finding, vertex_at
 from popcore.executable.executable import Executable
 from popcore.executable.opcodes import ROW_WORDS
 from popcore.kernels import abi
 from popcore.kernels.behaviour import DEFAULT, TRAP_SITES, Arithmetic
 from popcore.kernels.randomness import key_of_call
-from popcore.native import drivers
+from popcore.native import PLAIN, Build, drivers
 from popcore.types import Array
 
 _DRIVER = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 8)
@@ -30,13 +31,14 @@ class Interpreter:
 
     Args:
         seed: Of stochastic rounding.
+        note: ``kernels.findings.note``, for a build that collects.
 
     Attributes:
         arithmetic: What codelets in Python compute by.
     """
 
-    def __init__(self, executable: Executable, arena: Arena, check: str = "off", seed: int = 1) -> None:
-        self.executable, self._check, self.seed = executable, check, seed
+    def __init__(self, executable: Executable, arena: Arena, build: Build = PLAIN, seed: int = 1, note: Callable[[int, int], int] | None = None) -> None:
+        self.executable, self.build, self.seed, self.note = executable, build, seed, note
         self.memory, self.address, self.stride = arena.memory, arena.address, arena.stride
         self.tile_base = np.ascontiguousarray(executable.memory.tile_base, np.int64)
         self.tiles = executable.tiles.tolist()
@@ -48,12 +50,10 @@ class Interpreter:
         """The driver of a codelet of the Executable; it lives as long as this object. One in Python computes by ``self.arithmetic``."""
         codelet = self.executable.codelets[number]
         if isinstance(codelet, NativeCodelet):
-            (native,) = drivers([codelet], arithmetic, self._check)
+            (native,) = drivers([codelet], arithmetic, self.build)
             return native
         if number not in self._callbacks:
-            self._callbacks[number] = _DRIVER(
-                _Driver(self, lower(codelet, self._check != "off"), self.executable.shadow.distance if self._check == "full" else 0)
-            )
+            self._callbacks[number] = _DRIVER(_Driver(self, lower(codelet, self.build.checks)))
         return ctypes.cast(self._callbacks[number], ctypes.c_void_p).value or 0
 
     def key(self, aux: Array, memory: int, position: int, identity: str, worker: int) -> int:
@@ -69,19 +69,18 @@ class Interpreter:
 
 
 class _Driver:
-    """Calls ``compute`` for each vertex; the ``Context`` of the dialect.
+    """Calls ``compute`` for each vertex; the ``Context`` of the dialect."""
 
-    ``distance``: bytes between the planes of the shadow; 0 without the full check.
-    """
-
-    def __init__(self, owner: Interpreter, lowered: Lowered, distance: int) -> None:
+    def __init__(self, owner: Interpreter, lowered: Lowered) -> None:
         self.owner, self.lowered = owner, lowered
         codelet: Codelet = lowered.codelet
         self.fields = codelet.fields
         self.workers: Sequence[int | None] = range(codelet.workers - 1, -1, -1) if codelet.workers > 1 else (None,)
         self.row_words = sum(ROW_WORDS[field.shape] for field in self.fields)
-        self.guard = Guard(owner.memory, owner.address, distance, codelet.workers > 1) if distance else None
-        self.compute = interpret(lowered, self.guard.operations() if self.guard is not None else None)
+        full, distance = owner.build.check == "full", owner.executable.shadow.distance
+        self.guard = Guard(owner.memory, owner.address, distance, codelet.workers > 1) if full else None
+        operations = self.guard.operations() if self.guard is not None else OPERATIONS
+        self.compute = interpret(lowered, continuing(operations) if owner.note is not None else operations)
         self.aux: Array = np.zeros(0, np.uint64)
         self.position, self.tile, self.worker = 0, 0, 0
 
@@ -98,7 +97,7 @@ class _Driver:
                         return 0  # the phase is over
                     self.position = k * count + row
                     views = self._views(words, row * self.row_words, base)
-                    for worker in self.workers:
+                    for worker in self._workers_in_order():
                         self.worker = worker or 0
                         if owner.arithmetic.stochastic:
                             rounding.begin(owner.key(self.aux, memory, self.position, self.lowered.identity, self.worker))
@@ -114,6 +113,11 @@ class _Driver:
                 self.aux[abi.AUX_SITE], self.aux[abi.AUX_COUNT] = np.uint64(2**64 - 1), 0  # -1: no site of the codelet
             return self.position + 1
         return 0
+
+    def _workers_in_order(self) -> Sequence[int | None]:
+        if not self.owner.build.ordered or len(self.workers) == 1:
+            return self.workers
+        return [int(self.aux[abi.AUX_ORDER]) >> 4 * i & 15 for i in range(len(self.workers))]
 
     def _views(self, words: _Table, at: int, base: int) -> dict[str, Any]:
         views = {}
@@ -153,15 +157,28 @@ class _Driver:
         aux[abi.AUX_SITE], aux[abi.AUX_COUNT] = np.uint64(site & (2**64 - 1)), len(values)
         aux[abi.AUX_TAGS] = _encode(values, aux[abi.AUX_VALUES : abi.AUX_VALUES + abi.MAX_VALUES])
 
-    def found(self, site: int, finding: Finding, at: int, nbytes: int, other: int) -> None:
-        """End the vertex with what the full check found, as a compiled driver tells it."""
+    def found(self, site: int, finding: Finding, at: int, nbytes: int, other: int = 0, other_site: int = 0) -> None:
+        """Keep what the full check found, or end the vertex with it, as a compiled driver does."""
         aux = self.aux
-        aux[abi.AUX_SITE], aux[abi.AUX_COUNT] = site, 4
-        aux[abi.AUX_TAGS] = abi.TAG_FINDING | abi.TAG_INT << 4 | abi.TAG_INT << 8 | abi.TAG_INT << 12
-        aux[abi.AUX_VALUES : abi.AUX_VALUES + 4] = int(finding), self.owner.address + at, nbytes, other
+        aux[abi.AUX_SITE], aux[abi.AUX_COUNT] = site, 6
+        aux[abi.AUX_TAGS] = abi.TAG_FINDING | sum(abi.TAG_INT << 4 * i for i in range(1, 6))
+        aux[abi.AUX_VALUES : abi.AUX_VALUES + 6] = int(finding), 0, other, other_site, self.owner.address + at, nbytes
+        if self.owner.note is not None:
+            self._note(abi.FINDING_KEYS)
+            return
         error = RuntimeError(finding.name)
         error._pc_told = True  # type: ignore[attr-defined]  # the site is known
         raise error
+
+    def outside(self, site: int, values: tuple[int, ...]) -> None:
+        """Keep that an index was outside."""
+        self._tell(site, values)
+        self._note(0)
+
+    def _note(self, keys: int) -> None:
+        assert self.owner.note is not None
+        self.aux[abi.AUX_POSITION], self.aux[abi.AUX_WORKER] = self.position, self.worker
+        self.owner.note(int(self.aux.ctypes.data), keys)
 
     def print(self, site: int, values: Sequence[Any]) -> None:
         """Leave a print record, as a compiled driver does."""

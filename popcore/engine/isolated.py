@@ -52,7 +52,7 @@ class Died(Exception):
         if self.signal is None:
             return f"called exit({self.exit_code})"
         name = signal.Signals(self.signal).name if self.signal in set(signal.Signals) else f"signal {self.signal}"
-        why = {"SIGSEGV": ": the stack overflowed, or it wrote where it must not", "SIGKILL": ": somebody else did that, or the system had no memory left"}
+        why = {"SIGSEGV": ": it wrote where it must not", "SIGKILL": ": somebody else did that, or the system had no memory left"}
         return f"died of {name}{why.get(name, '')}"
 
 

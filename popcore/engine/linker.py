@@ -6,18 +6,20 @@ Codelets are compiled by ``popcore.native``, the machine here. On a warm cache t
 from __future__ import annotations
 
 import ctypes
+import dataclasses
 import os
 import threading
 import time
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from popcore.engine import outcome as result
 from popcore.engine.arithmetic import State, streams
 from popcore.engine.device import Arena
+from popcore.engine.findings import Tables
 from popcore.engine.isolated import RUN, TELL_VARIABLES, Child, Died, Reply
 from popcore.engine.jobs import THREAD_COST, Jobs, phase_costs, plan_jobs
 from popcore.engine.outcome import Crash, Outcome, Told
@@ -29,35 +31,36 @@ from popcore.executable.executable import Executable
 from popcore.executable.opcodes import Batch, Group, GroupKind, Op, Phase
 from popcore.kernels import abi, objects, status
 from popcore.kernels.behaviour import Arithmetic
-from popcore.native import cache_folder, drivers, falls_back, forget, may_print
+from popcore.native import PLAIN, Build, cache_folder, drivers, falls_back, forget, may_print
 from popcore.pages import zeros
 from popcore.types import Array
 
+LAST_FIRST = 0x012345  # workers 5 to 0
 POLL_SECONDS = 0.1
 PRINT_WORDS = 1 << 16  # of each thread, for one phase
 STREAM_BYTES = 16 << 20  # copies of one kind in one phase above this go around the caches
 LINE_BYTES = 64
 STREAM_LONG = 256  # entries of so many bytes stream whatever their alignment; shorter ones would leave half-written lines
-_VM_SYMBOLS = ("popcore_run", "popcore_work")
+_VM_SYMBOLS = ("popcore_run", "popcore_work", "popcore_note")
 _MACHINE = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
 
 
-def _machine_functions(cache: objects.Cache) -> tuple[Callable[[int, int], int], Callable[[int, int], int]]:
-    """``vm.run`` and ``vm.work``."""
+def _machine_functions(cache: objects.Cache) -> tuple[Callable[[int, int], int], Callable[[int, int], int], int]:
+    """``vm.run`` and ``vm.work``, and the address of ``findings.note``."""
     if falls_back():
         from popcore.kernels import fallback
 
         addresses: list[int] = fallback.machine_addresses()
     else:
         addresses = objects.load(cache, objects.key_of("machine"), _VM_SYMBOLS, _compile_machine)
-    run, work = (_MACHINE(address) for address in addresses)
-    return run, work
+    run, work, note = addresses
+    return _MACHINE(run), _MACHINE(work), note
 
 
 def _compile_machine() -> bytes:
-    from popcore.kernels import native, vm
+    from popcore.kernels import findings, native, vm
 
-    made: bytes = native.compile_object(dict(zip(_VM_SYMBOLS, (vm.run, vm.work), strict=True)))
+    made: bytes = native.compile_object(dict(zip(_VM_SYMBOLS, (vm.run, vm.work, findings.note), strict=True)))
     return made
 
 
@@ -122,40 +125,56 @@ def _shares_by_replica(executable: Executable, threads: int) -> bool:
     return executable.replicas > 1 and executable.replicas >= threads
 
 
+class Watcher(Protocol):
+    """Looks at phases."""
+
+    def before(self, phase: int) -> None:
+        """A phase is about to run."""
+
+    def after(self, phase: int, sequence: int, arithmetic: Arithmetic) -> EngineError | None:
+        """It has, as the compute set of this number since loading. Returns what is wrong, if anything."""
+
+
 class Image:
     """An Executable linked into an arena, ready to run. Not the place for names or messages: ``engine.faults`` makes those.
 
     Args:
         threads: That share large phases, the caller among them. The results do not depend on it.
         interpret: Run codelets as Python, for a debugger; one thread.
-        check: Of codelets' accesses: "off", "bounds" or "full"; the last needs an Executable with a shadow.
+        build: Of codelets. The check "full" needs an Executable with a shadow.
         ieee: Keep denormals, and let HALF overflow to infinity.
         seed: Of stochastic rounding.
-        isolate: Run in a process of its own, on one thread; needs an arena that is shared.
+        order: Of the workers of a vertex, see ``abi.AUX_ORDER``, for a build that is ordered.
+        isolate: Run in a process of its own, on one thread; needs an arena that is shared, and neither a watcher nor a build that collects.
+
+    Attributes:
+        watcher: Looks at phases before and after they run.
 
     Needs: an arena with the initial values in place; it must stay open as long as the image is used.
     Raises: CodeletError for a codelet that cannot be compiled.
     """
 
     def __init__(
-        self, executable: Executable, arena: Arena, threads: int = 1, interpret: bool = False, check: str = "off", ieee: bool = False, seed: int = 1,
-        isolate: bool = False,
+        self, executable: Executable, arena: Arena, threads: int = 1, interpret: bool = False, build: Build = PLAIN, ieee: bool = False, seed: int = 1,
+        order: int = LAST_FIRST, isolate: bool = False,
     ) -> None:  # fmt: skip
-        self.executable, self.arena, self._isolate = executable, arena, isolate
+        self.executable, self.arena, self._order, self._isolate = executable, arena, order, isolate
         self.threads = 1 if interpret or isolate else max(1, threads)
         self._lock = threading.Lock()
+        self.watcher: Watcher | None = None
         cache = objects.Cache(cache_folder())
-        self._run, work = _machine_functions(cache)
+        self._run, work, note = _machine_functions(cache)
+        self.tables = Tables(self.threads) if build.collects else None
         self._interpreter: Any = None
         if interpret:
             from popcore.engine.interpret import Interpreter
 
-            self._interpreter = Interpreter(executable, arena, check, seed)
-        self._check = check
+            self._interpreter = Interpreter(executable, arena, build, seed, _MACHINE(note) if build.collects else None)
+        self._build = build
         self._streams = streams(executable, arena, seed)
-        self._make_tables(executable, ieee)
+        self._make_tables(executable, ieee, note)
         self._make_context(ieee)
-        keep = (self._tables, self._context, self._sync, arena)
+        keep = (self._tables, self._context, self._sync, self.tables, arena)
         self._pool = Pool(work, self._address, self._sync, self.threads, keep)
         self.close = weakref.finalize(self, self._pool.close)
         self._child: Child | None = None  # that runs it, once it was wanted
@@ -175,7 +194,7 @@ class Image:
         """Addresses of drivers for ``arithmetic`` of some codelets."""
         if self._interpreter is not None:
             return [self._interpreter.address_of(number, arithmetic) for number in codelets]
-        return drivers([self.executable.codelets[number] for number in codelets], arithmetic, self._check)
+        return drivers([self.executable.codelets[number] for number in codelets], arithmetic, self._build)
 
     def behave(self, bits: int) -> None:
         """The machine's floating-point state from here on, see ``popcore.kernels.behaviour``."""
@@ -183,7 +202,7 @@ class Image:
         if self._interpreter is not None:
             self._interpreter.arithmetic = self.state.arithmetic
 
-    def _make_tables(self, executable: Executable, ieee: bool) -> None:
+    def _make_tables(self, executable: Executable, ieee: bool, note: int) -> None:
         """Everything the context points to."""
         groups, rows = _machine_groups(executable), np.ascontiguousarray(executable.rows, np.int32)
         prints = np.array([self._interpreter is not None or may_print(codelet) for codelet in executable.codelets], np.int64)
@@ -196,6 +215,10 @@ class Image:
         self._aux[:, [abi.AUX_SHADOW, abi.AUX_ARENA]] = executable.shadow.distance, self.arena.address
         self._aux[:, abi.AUX_ARENA_BYTES] = len(self.arena.memory)
         self._aux[:, abi.AUX_STREAMS] = self._streams[0].ctypes.data
+        self._aux[:, abi.AUX_ORDER] = self._order
+        if self.tables is not None:
+            self._aux[:, abi.AUX_NOTE] = note
+            self._aux[:, abi.AUX_TABLE] = self.tables.words.ctypes.data + self.tables.words.strides[0] * np.arange(self.threads)
         self._faults = zeros((self.threads, status.FAULT_WORDS), np.int64, self._isolate)
         printing = bool(prints.any())
         self._buffers = zeros((self.threads, PRINT_WORDS if printing else 0), np.uint64, self._isolate)
@@ -309,20 +332,29 @@ class Image:
             raise EngineError("this engine is running in another thread", "one engine for each thread")
         try:
             self._context[status.CODE], self._context[status.COUNTS] = program
-            if not self._isolate:
-                return self._outcome(self._machine(pc))
-            try:
-                reply = self._ask(pc)
-            except Died as death:
-                self._child = None
-                batch, position = self._aux[0, [abi.AUX_BATCH, abi.AUX_POSITION]].tolist()
-                return Outcome("crash", pc, crash=Crash(str(death), death.signal, death.exit_code, batch, position))
-            if reply.told is not None and reply.told.unsure:
-                self._retire()
-            return self._outcome(reply.state, reply.told)
+            while (outcome := self._walk(pc)).kind == "watched":
+                outcome = self._watch(outcome.pc, outcome.phase, program)
+                if outcome.kind != "halt":
+                    return outcome
+                pc = outcome.pc
+            return outcome
         finally:
             self._pool.release()
             self._lock.release()
+
+    def _walk(self, pc: int) -> Outcome:
+        """Run from ``pc`` to something for the host, in the process that does so."""
+        if not self._isolate:
+            return self._outcome(self._machine(pc))
+        try:
+            reply = self._ask(pc)
+        except Died as death:
+            self._child = None
+            batch, position = self._aux[0, [abi.AUX_BATCH, abi.AUX_POSITION]].tolist()
+            return Outcome("crash", pc, crash=Crash(str(death), death.signal, death.exit_code, batch, position))
+        if reply.told is not None and reply.told.unsure:
+            self._retire()
+        return self._outcome(reply.state, reply.told)
 
     def _machine(self, pc: int) -> int:
         """Run the machine, in this process."""
@@ -367,8 +399,32 @@ class Image:
         if child is not None:
             child.stop()
 
+    def watch(self, watcher: Watcher, phases: Array) -> None:
+        """Have phases, a bool for each, looked at from here on."""
+        self.watcher = watcher
+        self._tables[status.PHASES][phases, status.PHASE_MODE] |= status.WATCHED
+
+    def _watch(self, pc: int, phase: int, program: tuple[int, int]) -> Outcome:
+        """Run the phase of the instruction at ``pc`` by itself, between two looks. "halt" if nothing was found; then go on at the outcome's ``pc``."""
+        assert self.watcher is not None
+        self.watcher.before(phase)
+        modes, self._one[0, 1] = self._tables[status.PHASES][:, status.PHASE_MODE], phase
+        modes[phase] &= ~status.WATCHED
+        self._context[status.CODE], self._context[status.COUNTS] = self._one_program
+        outcome = self._walk(0)
+        self._context[status.CODE], self._context[status.COUNTS] = program
+        modes[phase] |= status.WATCHED
+        self.counts[pc] += 1
+        if outcome.fault is not None:
+            return dataclasses.replace(outcome, pc=pc)
+        error = self.watcher.after(phase, int(self._context[status.SEQUENCE]), self.state.arithmetic)
+        kind = "found" if error is not None else "prints" if outcome.prints or outcome.prints_lost else "halt"
+        return dataclasses.replace(outcome, kind=kind, pc=pc + 1, phase=phase, error=error)
+
     def _outcome(self, state: int, told: Told | None = None) -> Outcome:
         pc, value = int(self._context[status.RESULT_PC]), int(self._context[status.RESULT_VALUE])
+        if state == status.WATCH:
+            return Outcome("watched", pc, phase=value)
         if state == status.HALT:
             return Outcome("halt", pc)
         if state == status.YIELD:

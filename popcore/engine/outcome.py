@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 
 from popcore.codelet import NativeCodelet
+from popcore.errors import EngineError
 from popcore.executable.executable import Executable
 from popcore.executable.opcodes import Batch
 from popcore.kernels import abi, status
@@ -70,11 +71,12 @@ class Crash:
 
 
 class Finding(IntEnum):
-    """The first value of a fault that the full check found, see ``kernels.abi``: then come an address, bytes, and the other worker plus one."""
+    """The first value of a fault that the full check found; for the others see ``kernels.abi``."""
 
     UNDEFINED = abi.UNDEFINED
     OVERWRITTEN = abi.OVERWRITTEN
     SHARED_WORD = abi.SHARED_WORD
+    MISALIGNED = abi.MISALIGNED
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,7 @@ class Outcome:
     """Why the machine came back, and where to go on.
 
     kind: "crash"; "halt"; "yield" (do ``yields[yield_index]``); "fault"; "prints" (nothing else happened); "poll" (look at signals);
-    "diverged" (replicas differ in what the instruction tests).
+    "diverged" (replicas differ in what the instruction tests); "found" (``error``, by whoever watches phases).
     ``prints`` may come with faults and prints; they are in the order replica, tile, vertex, worker from the last to the first, program.
     """
 
@@ -94,6 +96,7 @@ class Outcome:
     crash: Crash | None = None
     prints: list[PrintRecord] = field(default_factory=list)
     prints_lost: int = 0  # records that had no room
+    error: EngineError | None = None  # what whoever watches phases found in the one that ran
 
 
 def decode(tags: int, words: Array) -> tuple[Any, ...]:
@@ -127,13 +130,20 @@ def fault_of(executable: Executable, blocks: Array, exception: BaseException | N
     blocks[:, status.FAULT_VALID] = 0
     batch, position = int(blocks[thread, status.FAULT_BATCH]), int(blocks[thread, status.FAULT_POSITION])
     words = blocks[thread, status.FAULT_AUX : status.FAULT_AUX + abi.AUX_WORDS].copy()
+    return fault_from(executable, batch, position, int(blocks[thread, status.FAULT_REPLICA]), words, thread, exception, told)
+
+
+def fault_from(
+    executable: Executable, batch: int, position: int, replica: int, words: Array, thread: int, exception: BaseException | None = None, told: Told | None = None
+) -> Fault:
+    """The fault that a driver wrote to the ``words`` of its block."""
     aux = words.view(np.uint64)
-    replica = int(blocks[thread, status.FAULT_REPLICA])
     vertex, tile = vertex_at(executable, batch, position)
     count = min(int(words[abi.AUX_COUNT]), abi.MAX_VALUES)
     values = decode(int(aux[abi.AUX_TAGS]), aux[abi.AUX_VALUES : abi.AUX_VALUES + count])
     codelet = int(executable.batches[batch, Batch.CODELET])
-    return Fault(batch, codelet, position, vertex, tile, int(words[abi.AUX_WORKER]), thread, int(words[abi.AUX_SITE]), values, aux, exception, replica, told)
+    worker, site = int(words[abi.AUX_WORKER]), int(words[abi.AUX_SITE])
+    return Fault(batch, codelet, position, vertex, tile, worker, thread, site, values, aux, exception, replica, told)
 
 
 def tell(executable: Executable, blocks: Array) -> Told | None:
@@ -177,5 +187,7 @@ def prints_of(executable: Executable, buffers: Array, aux: Array) -> tuple[list[
 def _record(executable: Executable, batch: int, replica: int, words: Array, order: int) -> tuple[tuple[int, ...], PrintRecord]:
     _, position, tile, worker, site, tags = (int(w) for w in words[: abi.RECORD_VALUES])
     vertex, _ = vertex_at(executable, batch, position)
+    if origin := int(executable.batches[batch, Batch.ORIGIN]):
+        batch, position = origin - 1, int(executable.vertex_ids[vertex])
     made = PrintRecord(batch, vertex, tile, worker, site, decode(tags, words[abi.RECORD_VALUES :]), replica)
     return (replica, tile, batch, position, -worker, order), made

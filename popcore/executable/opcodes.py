@@ -88,7 +88,7 @@ class Batch(IntEnum):
     ROWS_COUNT = 4  # vertices on each of those tiles
     FIRST_VERTEX = 5  # index of the vertex of the first tile and row, for messages: see ``vertex_ids``
     WORK = 6  # bytes of fields on one tile
-    RESERVED = 7
+    ORIGIN = 7  # 0; of a part of a batch, which an engine makes, the batch's number plus one
 
 
 # The table of a batch: ROWS_COUNT rows of ``row_words(fields)`` int32 words, then the pieces of list fields.

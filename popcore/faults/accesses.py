@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from popcore.engine.shadow import entries
+from popcore.engine.places import entries
 from popcore.executable import Executable, Handle
 from popcore.executable.opcodes import ROW_WORDS, Batch, Op, Phase
 from popcore.types import Array

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -134,15 +134,21 @@ def vertex_line(place: Place) -> str:
     return f"codelet {place.codelet} (vertex {place.vertex} on tile {place.tile}{worker}, compute set {place.compute_set!r})"
 
 
-def vertex_fault(place: Place, cause: BaseException, file: str, line: int, values: Sequence[Any] = ()) -> VertexError:
-    """The error of a codelet that raised ``cause`` at a line of the user's file, with the run-time values of its message."""
+_CODES: dict[type[BaseException], str] = {IndexError: "out-of-bounds", RecursionError: "stack-overflow"}
+
+
+def vertex_fault(
+    place: Place, cause: BaseException, file: str, line: int, values: Sequence[Any] = (), more: str = "", facts: Mapping[str, Any] | None = None
+) -> VertexError:
+    """The error of a codelet that raised ``cause`` at a line of the user's file, with the run-time values of its message; a line and facts more."""
     text = str(cause)
     error = VertexError(
         f"{vertex_line(place)}\n"
         f"  raised {type(cause).__name__}{': ' if text else ''}{text}\n"
-        f"  at {file}:{line}",
-        code="out-of-bounds" if isinstance(cause, IndexError) else "raised",
-        codelet=place.codelet, tile=place.tile, vertex=place.vertex, compute_set=place.compute_set, file=file, line=line, values=tuple(values),
+        + (f"  {more}\n" if more else "") + f"  at {file}:{line}",
+        code=_CODES.get(type(cause), "raised"),
+        codelet=place.codelet, tile=place.tile, vertex=place.vertex, compute_set=place.compute_set, worker=place.worker, file=file, line=line,
+        values=tuple(values), **(facts or {}),
     )  # fmt: skip
     error.__cause__ = cause
     return error
@@ -168,10 +174,10 @@ def floating_point_fault(place: Place, kind: int, values: Sequence[Any], where: 
     )  # fmt: skip
 
 
-def native_fault(place: Place, fault: NativeFault, site: Site) -> VertexError:
+def native_fault(place: Place, fault: NativeFault, site: Site, more: str = "", facts: Mapping[str, Any] | None = None) -> VertexError:
     """The error of a compiled codelet that gave up; ``site`` is where its class is, for faults that know no line."""
     cause: BaseException = getattr(builtins, fault.exception, RuntimeError)(fault.text)
-    return vertex_fault(place, cause, *((fault.file, fault.line) if fault.file else site))
+    return vertex_fault(place, cause, *((fault.file, fault.line) if fault.file else site), (), more, facts)
 
 
 def site_exception(site: FaultSite, values: Sequence[Any]) -> BaseException:

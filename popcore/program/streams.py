@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
@@ -105,11 +105,20 @@ class _Ring:
         self._cursor = position.cursor if position is not None else 0
 
 
+class Shuffle(Protocol):
+    """Decides what may be one way or another."""
+
+    def order(self, count: int) -> Array:
+        """0 to ``count`` - 1 in some order."""
+
+    def coin(self) -> bool: ...
+
+
 class _Calls:
     """A callback. Its buffers are its own: no callback ever sees a tile's memory."""
 
-    def __init__(self, stream: Stream, callback: StreamCallback, depth: int) -> None:
-        self._stream, self._callback, self._depth = stream, callback, depth
+    def __init__(self, stream: Stream, callback: StreamCallback, depth: int, shuffle: Shuffle | None) -> None:
+        self._stream, self._callback, self._depth, self._shuffle = stream, callback, depth, shuffle
         self._ahead: deque[Array] = deque()
         self._buffer = self._new()
 
@@ -138,7 +147,8 @@ class _Calls:
             self._callback.fetch(self._buffer)
             out[:] = self._buffer
         self._callback.complete()
-        self._prefetch()
+        if self._shuffle is None or self._shuffle.coin():  # else before the next transfer
+            self._prefetch()
         return Wait(begin=not ready, end=True)
 
     def take(self, data: Array) -> Wait:
@@ -183,10 +193,11 @@ class HostStreams:
         replicas: Of the graph. A connection made without a replica serves all of them: of an array, each
             transfer of replica 0 takes n elements, that of replica 1 the next n, and so on.
         prefetch_depth: How many transfers of a StreamCallback are fetched ahead; 0: none.
+        shuffle: Gives an order to replicas that have connections of their own, and says when a callback prefetches late.
     """
 
-    def __init__(self, streams: Mapping[str, Stream], replicas: int = 1, prefetch_depth: int = 1) -> None:
-        self._streams, self._replicas, self._prefetch_depth = dict(streams), replicas, prefetch_depth
+    def __init__(self, streams: Mapping[str, Stream], replicas: int = 1, prefetch_depth: int = 1, shuffle: Shuffle | None = None) -> None:
+        self._streams, self._replicas, self._prefetch_depth, self._shuffle = dict(streams), replicas, prefetch_depth, shuffle
         self._connected: dict[tuple[str, int], _Ring | _Calls] = {}
         self._awaited: dict[tuple[str, int], Position] = {}  # of what is not connected yet
 
@@ -222,9 +233,9 @@ class HostStreams:
             return _Ring(stream, endpoint)
         if isinstance(endpoint, StreamCallback):
             depth = max(self._prefetch_depth, stream.buffering_depth) if self._prefetch_depth else 0
-            return _Calls(stream, endpoint, depth)
+            return _Calls(stream, endpoint, depth, self._shuffle)
         if callable(endpoint):
-            return _Calls(stream, _Function(endpoint), 0)
+            return _Calls(stream, _Function(endpoint), 0, None)
         raise StreamError(
             f"stream {stream.name!r} is connected to {type(endpoint).__name__}, neither array nor callable", f"np.array(..., {stream.dtype.numpy.name!r})"
         )
@@ -245,8 +256,8 @@ class HostStreams:
             out[1:] = out[0]
             return wait
         wait = READY
-        for replica, row in enumerate(out):
-            wait |= self.fill(handle, replica, row)
+        for replica in self._replicas_in_order(handle):
+            wait |= self.fill(handle, replica, out[replica])
         return wait
 
     def fill(self, handle: str, replica: int, out: Array) -> Wait:
@@ -259,9 +270,16 @@ class HostStreams:
     def take_all(self, handle: str, data: Array) -> Wait:
         """One transfer from each replica: hand the rows of ``data`` over, [replicas, elements]."""
         wait = READY
-        for replica, row in enumerate(data):
-            wait |= self.take(handle, replica, row)
+        for replica in self._replicas_in_order(handle):
+            wait |= self.take(handle, replica, data[replica])
         return wait
+
+    def _replicas_in_order(self, handle: str) -> list[int]:
+        """0, 1, ...: an order that is defined where one connection serves several."""
+        every = list(range(self._replicas))
+        if self._shuffle is None or len({id(self._of(handle, replica)) for replica in every}) < self._replicas:
+            return every
+        return [int(replica) for replica in self._shuffle.order(self._replicas)]
 
     def take(self, handle: str, replica: int, data: Array) -> Wait:
         """One transfer from the device: hand ``data`` over, a 1-D array of the stream's elements."""

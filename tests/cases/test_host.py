@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from popcore import FLOAT, HALF, INT, UNSIGNED_INT, Engine, ReferenceEngine, errors, program
+from popcore import FLOAT, HALF, INT, UNSIGNED_INT, Device, Engine, Graph, ReferenceEngine, errors, program
 from popcore.program import Copy, Execute, If, Repeat, Sequence, StreamCallback, Switch
 from tests.cases.codelets import Count
 
@@ -255,6 +255,26 @@ def test_g12_a_stream_that_nobody_connected_stops_the_run_at_once(any_engine, be
     with pytest.raises(errors.StreamError, match=r"(?s)'forgotten'.*try: engine\.connect_stream"):
         engine.run()
     assert engine.read_tensor("y").tolist() == [0]
+
+
+@pytest.mark.parametrize("missing", range(4))
+def test_g12_a_pipeline_whose_stage_gets_no_stream_says_which(any_engine, missing):
+    """Case G12: four stages on four IPUs; nobody waits, since the stage's stream is told before the first step of any other."""
+    graph = Graph(Device("M2000", num_ipus=4, tiles_per_ipu=8).target)
+    steps, called = Sequence(), []
+    state = [graph.add_variable(FLOAT, (2,), name=f"stage {ipu}", tile=8 * ipu) for ipu in range(4)]
+    for i in range(4):
+        stream = graph.add_host_to_device_fifo(f"weights {i}", FLOAT, 2)
+        steps.add(Copy(stream, state[i]))
+        if i:
+            steps.add(Copy(state[i - 1], state[i]))
+    engine = any_engine(graph, steps)
+    for i in range(4):
+        if i != missing:
+            engine.connect_stream(f"weights {i}", called.append)
+    with pytest.raises(errors.StreamError, match=f"'weights {missing}' is used by the program and connected to nothing"):
+        engine.run()
+    assert called == []
 
 
 def test_g12_a_stream_of_another_program_need_not_be_connected(any_engine, bench, stream):

@@ -174,6 +174,37 @@ def test_e3_indices_outside_follow_the_option(any_engine, bench):
     assert found["padded"].ravel().tolist() == [0, 4]
 
 
+@pytest.mark.parametrize(("size", "expected"), [(1, [[1], [0], [10], [3], [0]]), (2, [[1, 2], [0, 0], [0, 0], [3, 4], [0, 0]])])
+def test_e3_fixed_offsets_outside_give_zeros(any_engine, bench, size, expected):
+    """Case E3: the overload whose offsets are known when the graph is built; also of a slice that is only partly within."""
+    table, prog = _table(bench, 10), program.Sequence()
+    taken = popops.multi_slice(bench.graph, table, [0, 10, 9, 2, 2**32 - 1], [0], [size], prog)
+    found = results(any_engine, bench, prog, taken=taken)
+    assert found["taken"].reshape(5, size).tolist() == expected
+
+
+def test_e3_fixed_offsets_along_the_second_dimension(any_engine, bench):
+    """Case E3: the other dimension stays; no offsets give no slices, and options have no meaning."""
+    x, prog = bench.variable("x", np.arange(6, dtype=np.float32).reshape(2, 3), FLOAT), program.Sequence()
+    taken = popops.multi_slice(bench.graph, x, [2, 3, 0], [1], [1], prog)
+    none = popops.multi_slice(bench.graph, x, [], [1], [1], prog)
+    found = results(any_engine, bench, prog, taken=taken, none=none)
+    assert found["taken"].tolist() == [[[2], [5]], [[0], [0]], [[0], [3]]]
+    assert found["none"].shape == (0, 2, 1)
+    with pytest.raises(errors.OptionError, match=r"(?s)multi_slice.*try:"):
+        popops.multi_slice(bench.graph, x, [2], [1], [1], prog, options={"validateIndices": "true"})
+
+
+@pytest.mark.parametrize("dtype", [FLOAT, HALF])
+def test_d16_a_divergence_of_targets_that_are_not_positive(any_engine, bench, dtype):
+    """Case D16: as an expression, which is how PopTorch has it: t (log t - x) where t > 0, else 0; no NaN of a logarithm comes through."""
+    x, t = bench.variable("x", np.array([-1, -1, -1]), dtype), bench.variable("t", np.array([0, -0.5, 1]), dtype)
+    prog = program.Sequence()
+    divergence = e.Select(e.Mul(e._2, e.Sub(e.Log(e._2), e._1)), e.Const(0), e.Gt(e._2, e.Const(0)))
+    made = popops.map(bench.graph, divergence, [x, t], prog)
+    assert results(any_engine, bench, prog, made=made)["made"].tolist() == [0, 0, 1]
+
+
 def test_e8_fewer_rows_than_workers(any_engine, bench):
     """Case E8: two look-ups in two rows leave four workers idle."""
     table, at, prog = _table(bench, 2), bench.variable("at", np.array([[1], [0]], np.uint32), UNSIGNED_INT), program.Sequence()

@@ -1,5 +1,6 @@
 """Known traps, group I: what codelets may declare, read and write, and what happens when they should not."""
 
+import platform
 from typing import Any
 
 import numpy as np
@@ -222,6 +223,46 @@ def test_i11_a_rearrangement_is_counted(bench):
     assert strided.cycles_by_kind["compute"] > plain.cycles_by_kind["compute"]
     assert strided.memory.by_category["exchange buffers"][0] == 32 * 4
     assert plain.memory.by_category["exchange buffers"].sum() == plain.bytes.exchange == 0
+
+
+ALIGNED = """
+#include <poplar/Vertex.hpp>
+using namespace poplar;
+
+struct Doubles : Vertex {
+  Input<Vector<half, VectorLayout::SPAN, 8>> x;
+  Output<Vector<float>> out;
+  void compute() {
+    typedef short Four __attribute__((vector_size(8), may_alias));
+    const Four bits = *reinterpret_cast<const Four *>(&x[0]); // a load of 8 bytes, which a tile does at multiples of 8 alone
+    half four[4];
+    std::memcpy(four, &bits, sizeof bits);
+    for (unsigned i = 0; i < 4; ++i)
+      out[i] = 2 * float(four[i]);
+  }
+};
+"""
+
+
+@pytest.mark.parametrize(("first", "moved"), [(0, False), (4, False), (1, True), (2, True)])
+def test_i11_an_alignment_is_kept_by_a_rearrangement_that_is_counted(bench, first, moved):
+    """Case I11: x[1:5] for a field of 8 bytes' alignment is gathered, which takes a buffer and cycles; no load is misaligned."""
+    bench.graph.add_codelets(ALIGNED)
+    x, out = bench.variable("x", np.arange(12), HALF), bench.variable("out", np.zeros(4), FLOAT)
+    bench.vertex("Doubles", {"x": x[first : first + 4], "out": out}, tile=0)
+    engine = bench.run(Engine, **{"debug.check": "full"})
+    assert engine.read_tensor("out").tolist() == [2 * i for i in range(first, first + 4)]
+    assert (engine.profile().memory.by_category["exchange buffers"].sum() > 0) == moved
+
+
+def test_i12_a_library_for_another_processor_is_refused(graph, tmp_path):
+    """Case I12: both processors are named."""
+    other = tmp_path / "libother.so"
+    content = bytearray(b"\x7fELF\x02\x01\x01" + bytes(57))
+    content[16:20] = (3).to_bytes(2, "little") + (243).to_bytes(2, "little")  # a shared library for RISC-V
+    other.write_bytes(content)
+    with pytest.raises(errors.CodeletError, match=rf"(?s)libother.so was made for RISC-V, this is {platform.machine()}.*try:"):
+        graph.add_codelets(str(other))
 
 
 def test_i12_a_codelet_in_a_file_says_what_can_be_loaded(graph):

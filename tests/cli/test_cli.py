@@ -114,6 +114,16 @@ def test_run_refuses_what_cannot_be(popcore_command, script, arguments, says):
     assert "__main__" not in result.output
 
 
+def test_run_passes_checks_on(popcore_command, script):
+    """
+    Each becomes its engine option; what is not given is left to the program.
+    """
+    result = popcore_command("run", "--check", "full", "--collect", "--first-nan", "--schedule-seed", "7", str(script))
+    wanted = {"debug.check": "full", "debug.check.collect": True, "debug.first_nan": True, "debug.schedule_seed": 7}
+    assert json.loads(result.output.splitlines()[1]) == wanted
+    assert "--check" in popcore_command("run", "--check", "all", str(script)).output
+
+
 @pytest.mark.parametrize("given", ["{", "[1]"])
 def test_run_refuses_options_that_are_none(popcore_command, script, monkeypatch, given):
     """

@@ -20,6 +20,8 @@ def example(kind):
         return kind(tile=3, needed=800_000, available=638_976, largest=[("big", 800_000)])
     if kind is errors.VerifyError:
         return kind([errors.UnmappedError("'a' is mapped nowhere"), errors.RaceError("'b' is written twice")])
+    if kind is errors.FindingsError:
+        return kind([errors.WorkerRaceError("two of them", code="worker-race"), errors.UninitialisedReadError("'b' is read")], lost=3)
     return kind("the message", tile=7)
 
 

@@ -47,7 +47,6 @@ def engine():
 ENDS = {  # of the process: exit code, signal
     "exit": (3, 3, None, r"called exit\(3\)"),
     "_exit": (4, 0, None, r"called exit\(0\)"),
-    "stack overflow": (5, None, signal.SIGSEGV, r"died of SIGSEGV: the stack overflowed"),
     "SIGKILL": (9, None, signal.SIGKILL, r"died of SIGKILL"),
     "SIGTERM": (11, None, signal.SIGTERM, r"died of SIGTERM"),
 }
@@ -77,6 +76,7 @@ def test_a_codelet_that_ends_its_process_is_named(engine, end):
     [
         (1, "RuntimeError", "an access outside of memory"),
         (2, "RuntimeError", r"abort\(\)"),
+        (5, "RecursionError", "the stack is full"),
         (6, "RuntimeError", "an exception left compute: of its own"),
         (7, "RuntimeError", r"abort\(\)"),
         (8, "RuntimeError", r"abort\(\)"),
@@ -404,3 +404,12 @@ def test_memory_is_freed_when_it_is_cleared():
 
 def test_options_say_what_it_is():
     assert "process of their own" in pc.options()["debug.isolate"]
+
+
+@pytest.mark.parametrize("option", [{"debug.first_nan": True}, {"debug.check": "bounds", "debug.check.collect": True}])
+def test_what_looks_into_the_process_is_refused(option):
+    """
+    A watcher of phases, and tables of findings, whose lines only that process knows.
+    """
+    with pytest.raises(errors.OptionError, match=r"(?s)debug.isolate is on, and debug.first_nan or debug.check.collect.*try:"):
+        crashing(**ISOLATED, **option).engine()

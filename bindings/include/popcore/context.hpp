@@ -13,8 +13,8 @@
 
 namespace popcore {
 
-// Kinds of faults, value 0 of a fault; the others are its text, file (addresses) and line. Of OUTSIDE: the field's name, the
-// address of the code, the index and the size. What the shadow finds has a type of its own, see shadow.hpp.
+// Kinds of faults, value 0 of a fault; the others are its text, file (addresses) and line. Of OUTSIDE: the address of the code, the
+// field's name, the size and the index. What the shadow finds has a type of its own, see shadow.hpp.
 enum FaultKind : std::uint64_t { ASSERTION = 0, CRASH = 1, TIME_LIMIT = 2, THROWN = 3, ABORTED = 4, OUTSIDE = 5 };
 
 constexpr std::uint64_t NATIVE_SITE = ~std::uint64_t(1); // site of faults and prints that say by themselves what they are
@@ -48,8 +48,7 @@ inline thread_local Context *current = nullptr;
 inline pthread_mutex_t telling = PTHREAD_MUTEX_INITIALIZER;
 inline std::int64_t limit_nanoseconds = 0; // of one call of compute, in time of its thread; 0: none
 
-// End this vertex with the values of a fault and their types.
-[[noreturn]] inline void fail(Context *context, const std::uint64_t *values, unsigned count, std::uint64_t tags) {
+inline void tell(Context *context, const std::uint64_t *values, unsigned count, std::uint64_t tags) {
   std::uint64_t *aux = context->aux;
   aux[POPCORE_AUX_SITE] = NATIVE_SITE;
   aux[POPCORE_AUX_COUNT] = count;
@@ -57,9 +56,33 @@ inline std::int64_t limit_nanoseconds = 0; // of one call of compute, in time of
   aux[POPCORE_AUX_WORKER] = context->worker;
   for (unsigned i = 0; i < count; ++i)
     aux[POPCORE_AUX_VALUES + i] = values[i];
+}
+
+// End this vertex with the values of a fault and their types.
+[[noreturn]] inline void fail(Context *context, const std::uint64_t *values, unsigned count, std::uint64_t tags) {
+  tell(context, values, count, tags);
   context->running = false;
   siglongjmp(context->out, 1);
 }
+
+// A check found something: have it noted and go on, if the codelet is compiled for that and the caller takes notes; else end this vertex.
+// ``keys``: how many of the values say what it is, see kernels/findings.py.
+#ifdef POPCORE_COLLECT
+#define POPCORE_ENDS
+inline void find(Context *context, const std::uint64_t *values, unsigned count, std::uint64_t tags, unsigned keys) {
+  std::uint64_t *aux = context->aux;
+  if (!aux[POPCORE_AUX_NOTE])
+    fail(context, values, count, tags);
+  pthread_mutex_lock(&telling);
+  tell(context, values, count, tags);
+  aux[POPCORE_AUX_POSITION] = std::uint64_t(context->position);
+  reinterpret_cast<std::int64_t (*)(std::int64_t, std::int64_t)>(aux[POPCORE_AUX_NOTE])(reinterpret_cast<std::intptr_t>(aux), keys);
+  pthread_mutex_unlock(&telling);
+}
+#else
+#define POPCORE_ENDS [[noreturn]]
+[[noreturn]] inline void find(Context *context, const std::uint64_t *values, unsigned count, std::uint64_t tags, unsigned) { fail(context, values, count, tags); }
+#endif
 
 // ``text`` and ``file`` stay where they are until the host has read them.
 [[noreturn]] inline void fail(Context *context, FaultKind kind, const char *text, const char *file, int line) {

@@ -130,7 +130,12 @@ template <class V> void compute(V &vertex, Context *context, bool threads) {
       compute_on_threads(context, &vertex, [](void *v, unsigned worker) { compute_as(*static_cast<V *>(v), current, worker); });
       return;
     }
-    for (unsigned worker = 6; worker-- > 0;) {
+    for (unsigned left = 6; left-- > 0;) {
+#ifdef POPCORE_ORDER
+      const unsigned worker = context->aux[POPCORE_AUX_ORDER] >> 4 * (5 - left) & 15;
+#else
+      const unsigned worker = left;
+#endif
       watch_worker(worker + 1);
       compute_as(vertex, context, worker);
     }

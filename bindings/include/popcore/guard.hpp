@@ -8,7 +8,9 @@
 #include "context.hpp"
 #include "shadow.hpp"
 #include "statics.hpp"
+#include <sys/mman.h>
 #include <sys/syscall.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 namespace popcore {
@@ -40,7 +42,44 @@ inline void pass_on(const struct sigaction &other, int signal, siginfo_t *info, 
     sigaction(signal, &other, nullptr); // happens again, to the default
 }
 
-inline const char *crash_name(int signal) {
+// A stack for the handler of crashes, since one that is full has no room for it. A thread's own, as long as it lives.
+constexpr std::size_t HANDLER_BYTES = 64 << 10;
+inline pthread_key_t handler_stacks;
+
+inline void take_stack(void *stack) {
+  stack_t none{};
+  none.ss_flags = SS_DISABLE;
+  sigaltstack(&none, nullptr);
+  munmap(stack, HANDLER_BYTES);
+}
+
+inline void give_stack() {
+  stack_t stack{};
+  if (sigaltstack(nullptr, &stack) != 0 || !(stack.ss_flags & SS_DISABLE))
+    return; // somebody gave it one
+  stack = {};
+  stack.ss_size = HANDLER_BYTES;
+  stack.ss_sp = mmap(nullptr, HANDLER_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (stack.ss_sp != MAP_FAILED && (pthread_setspecific(handler_stacks, stack.ss_sp) != 0 || sigaltstack(&stack, nullptr) != 0))
+    munmap(stack.ss_sp, HANDLER_BYTES);
+}
+
+// Whether an access was near the end of the stack that the code used.
+inline bool is_stack(const siginfo_t *info, const void *state) {
+  const auto *machine = &static_cast<const ucontext_t *>(state)->uc_mcontext;
+#if defined(__x86_64__)
+  const auto top = std::uintptr_t(machine->gregs[REG_RSP]);
+#elif defined(__aarch64__)
+  const auto top = std::uintptr_t(machine->sp);
+#else
+  const std::uintptr_t top = 0;
+#endif
+  return reinterpret_cast<std::uintptr_t>(info->si_addr) - (top - HANDLER_BYTES) < 2 * HANDLER_BYTES;
+}
+
+inline const char *crash_name(int signal, const siginfo_t *info, const void *state) {
+  if (signal == SIGSEGV && is_stack(info, state))
+    return "the stack is full: a recursion without end, or a local variable that is too large";
   switch (signal) {
   case SIGFPE: return "integer division by zero";
   case SIGILL: return "an instruction that traps";
@@ -52,7 +91,7 @@ inline const char *crash_name(int signal) {
 inline void on_crash(int signal, siginfo_t *info, void *state) {
   Context *context = interrupted();
   if (context && context->running)
-    fail(context, signal == SIGABRT ? ABORTED : CRASH, crash_name(signal), "", 0);
+    fail(context, signal == SIGABRT ? ABORTED : CRASH, crash_name(signal, info, state), "", 0);
   for (unsigned i = 0; i < sizeof CRASHES / sizeof CRASHES[0]; ++i)
     if (CRASHES[i] == signal)
       pass_on(before[i], signal, info, state);
@@ -138,8 +177,10 @@ inline std::int64_t guarded(std::uint64_t *aux, Body body, const void *what, con
   context.name_of = of ? of->name_of : nullptr;
 #endif
   Context *const outer = current;
-  if (!known)
+  if (!known) {
     known = pthread_setspecific(currents, &current) == 0;
+    give_stack();
+  }
   if (limit_nanoseconds && ticking != 2)
     start_ticker();
   current = &context;
@@ -184,7 +225,7 @@ __attribute__((noinline)) inline void compute_on_threads(Context *context, void 
   Worker workers[6];
   for (unsigned n = 0; n < 6; ++n) {
     workers[n] = Worker{context, vertex, compute, n, {}, 0, {}};
-    workers[n].aux[POPCORE_AUX_PHASE] = context->aux[POPCORE_AUX_PHASE];
+    __builtin_memcpy(workers[n].aux, context->aux, sizeof workers[n].aux);
   }
   context->running = false; // this thread only waits
   bool started[6];
@@ -216,12 +257,12 @@ __attribute__((noinline)) inline void compute_on_threads(Context *context, void 
 extern "C" __attribute__((weak, visibility("default"))) void popcore_prepare(std::int64_t nanoseconds) {
   using namespace popcore;
   limit_nanoseconds = nanoseconds;
-  if (pthread_key_create(&currents, nullptr) != 0)
+  if (pthread_key_create(&currents, nullptr) != 0 || pthread_key_create(&handler_stacks, take_stack) != 0)
     return; // a thousand libraries: a crash in this one is nobody's
   pthread_atfork(nullptr, nullptr, [] { ticking = 0; }); // timers stay behind
   struct sigaction action {};
   sigemptyset(&action.sa_mask);
-  action.sa_flags = SA_SIGINFO | SA_NODEFER;
+  action.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK;
   action.sa_sigaction = on_crash;
   constexpr unsigned count = sizeof CRASHES / sizeof CRASHES[0];
   for (unsigned i = 0; i < count; ++i)

@@ -8,13 +8,19 @@
 #ifdef POPCORE_CHECK
 namespace popcore {
 
-[[noreturn]] __attribute__((noinline, cold)) inline void outside(const void *accessor, const void *first, std::size_t count, std::size_t index) {
+POPCORE_ENDS __attribute__((noinline, cold)) inline void *outside(const void *accessor, const void *first, std::size_t count, std::size_t index) {
   Context *context = current;
   if (!context)
     fail(OUTSIDE, "an index outside of its field", "", 0);
   const char *name = context->name_of(context->vertex, accessor, first);
-  const std::uint64_t values[] = {OUTSIDE, reinterpret_cast<std::uintptr_t>(name), reinterpret_cast<std::uintptr_t>(__builtin_return_address(0)), index, count};
-  fail(context, values, 5, 0x11111);
+  const std::uint64_t values[] = {OUTSIDE, reinterpret_cast<std::uintptr_t>(__builtin_return_address(0)), reinterpret_cast<std::uintptr_t>(name), count, index};
+  find(context, values, 5, 0x11111, 4);
+#ifdef POPCORE_COLLECT
+  alignas(16) static thread_local unsigned char nothing[64]; // larger than any element and than what a list has of a piece
+  for (unsigned char &each : nothing)
+    each = 0;
+  return nothing;
+#endif
 }
 
 // Stands before the name of a field of which an element's address is taken: one that is not used may lie outside.
@@ -108,16 +114,32 @@ POPCORE_PLAIN inline void begin_memory(const std::uint64_t *aux, const std::uint
     clear(plane, bytes);
   if (shared) {
     clear(plane + aux[POPCORE_AUX_SHADOW], bytes);
+    clear(plane + 3 * aux[POPCORE_AUX_SHADOW], bytes);
     const std::size_t before = reinterpret_cast<std::uintptr_t>(start) & 3; // the first word's mark is where the word begins
     clear(plane + 2 * aux[POPCORE_AUX_SHADOW] - before, before + bytes);
   }
 }
 
-enum Finding : std::uint64_t { UNDEFINED = 1, OVERWRITTEN = 2, SHARED_WORD = 3 }; // as kernels/abi.py numbers them
+// Where in the code the accesses of workers are, by the number that the shadow keeps of them.
+inline const void *sites[256];
 
-[[noreturn]] POPCORE_PLAIN __attribute__((noinline, cold)) inline void found(Finding what, std::uintptr_t address, std::size_t bytes, unsigned other, const void *from) {
-  const std::uint64_t values[] = {what, address, bytes, other, reinterpret_cast<std::uintptr_t>(from)};
-  fail(current, values, 5, 0x11116);
+POPCORE_PLAIN inline std::uint8_t number_of(const void *from) {
+  std::uint64_t hash = reinterpret_cast<std::uintptr_t>(from) * 0x9e3779b97f4a7c15u >> 40;
+  for (unsigned tries = 0; tries < 16; ++tries, ++hash) {
+    const unsigned number = hash % 255 + 1;
+    const void *known = __atomic_load_n(&sites[number], __ATOMIC_RELAXED);
+    if (known == from || (!known && __atomic_compare_exchange_n(&sites[number], &known, from, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)))
+      return std::uint8_t(number);
+  }
+  return 0; // not known: too many
+}
+
+enum Finding : std::uint64_t { UNDEFINED = 1, OVERWRITTEN = 2, SHARED_WORD = 3, MISALIGNED = 4 }; // as kernels/abi.py numbers them
+
+POPCORE_ENDS POPCORE_PLAIN __attribute__((noinline, cold)) inline void found(Finding what, std::uintptr_t address, std::size_t bytes, const void *from,
+                                                                            unsigned other = 0, unsigned other_site = 0) {
+  const std::uint64_t values[] = {what, reinterpret_cast<std::uintptr_t>(from), other, reinterpret_cast<std::uintptr_t>(sites[other_site]), address, bytes};
+  find(current, values, 6, 0x111116, 4);
 }
 
 constexpr bool another(unsigned who, unsigned mine) { return who && who != mine; }
@@ -126,11 +148,14 @@ POPCORE_PLAIN __attribute__((noinline)) inline void read_shared(std::uintptr_t a
   const unsigned mine = watched_worker;
   if (!mine)
     return;
-  auto *tags = reinterpret_cast<std::uint8_t *>(address + 2 * watch.shadow);
+  auto *tags = reinterpret_cast<std::uint8_t *>(address + 2 * watch.shadow), *numbers = reinterpret_cast<std::uint8_t *>(address + 4 * watch.shadow);
+  const std::uint8_t number = number_of(from);
   for (std::size_t i = 0; i < bytes; ++i) {
     const unsigned tag = tags[i], writer = tag & 7, reader = tag >> 3 & 7;
     if (another(writer, mine))
-      found(OVERWRITTEN, address + i, 1, writer, from);
+      found(OVERWRITTEN, address + i, 1, from, writer, numbers[i]);
+    if (!writer && !reader)
+      numbers[i] = number;
     tags[i] = std::uint8_t(tag | (reader ? (reader != mine ? 64 : 0) : mine << 3));
   }
 }
@@ -139,19 +164,26 @@ POPCORE_PLAIN __attribute__((noinline)) inline void write_shared(std::uintptr_t 
   const unsigned mine = watched_worker;
   if (!mine)
     return;
-  auto *tags = reinterpret_cast<std::uint8_t *>(address + 2 * watch.shadow);
+  auto *tags = reinterpret_cast<std::uint8_t *>(address + 2 * watch.shadow), *numbers = reinterpret_cast<std::uint8_t *>(address + 4 * watch.shadow);
+  const std::uint8_t number = number_of(from);
   for (std::size_t i = 0; i < bytes; ++i) {
     const unsigned tag = tags[i], writer = tag & 7, reader = tag >> 3 & 7;
     if (another(writer, mine) || another(reader, mine) || tag & 64)
-      found(OVERWRITTEN, address + i, 1, another(writer, mine) ? writer : another(reader, mine) ? reader : 0, from);
-    tags[i] = std::uint8_t(tag | mine);
+      found(OVERWRITTEN, address + i, 1, from, another(writer, mine) ? writer : another(reader, mine) ? reader : 0, numbers[i]);
+    tags[i] = std::uint8_t((tag & ~7u) | mine);
+    numbers[i] = number;
   }
   for (std::uintptr_t word = address & ~std::uintptr_t(3); word < address + bytes; word += 4) {
     if (word >= address && word + 4 <= address + bytes)
       continue; // a whole word
     auto &tag = *reinterpret_cast<std::uint8_t *>(word + 3 * watch.shadow);
-    if (another(tag, mine))
-      found(SHARED_WORD, address, 1, tag, from);
+    if (another(tag, mine)) {
+      unsigned other_site = 0;
+      for (unsigned i = 0; i < 4; ++i)
+        if ((*reinterpret_cast<std::uint8_t *>(word + i + 2 * watch.shadow) & 7) == tag)
+          other_site = *reinterpret_cast<std::uint8_t *>(word + i + 4 * watch.shadow);
+      found(SHARED_WORD, address, 1, from, tag, other_site);
+    }
     tag = std::uint8_t(mine);
   }
 }
@@ -167,9 +199,13 @@ POPCORE_PLAIN __attribute__((noinline)) inline void read_range(std::uintptr_t ad
   if (address - w.arena >= w.bytes)
     return;
   auto *seen = reinterpret_cast<const std::uint8_t *>(address + w.shadow);
-  for (std::size_t i = 0; i < bytes; ++i)
-    if (seen[i] != 0xff)
-      found(UNDEFINED, address + i, 1, 0, from);
+  std::size_t first = 0, last = bytes;
+  while (first < bytes && seen[first] == 0xff)
+    ++first;
+  while (last > first && seen[last - 1] == 0xff)
+    --last;
+  if (first < last)
+    found(UNDEFINED, address + first, last - first, from);
   if (w.shared)
     read_shared(address, bytes, from);
 }
@@ -185,27 +221,40 @@ POPCORE_PLAIN __attribute__((noinline)) inline void write_range(std::uintptr_t a
     write_shared(address, bytes, from);
 }
 
-template <std::size_t N> POPCORE_ALWAYS void reads(const void *where, const void *from) {
-  const Watch &w = watch;
-  const auto address = reinterpret_cast<std::uintptr_t>(where);
-  if (address - w.arena >= w.bytes)
-    return;
-  using Type = typename Bits<N>::Type;
-  if (__builtin_expect(*reinterpret_cast<const Type *>(address + w.shadow) != Type(~Type(0)), 0))
-    read_range(address, N, from);
-  if (w.shared)
-    read_shared(address, N, from);
+// A is what the address has to be a multiple of: a tile cannot load or store anywhere else. Whatever is not plain is left to a call at the end, so that
+// the usual way needs no stack.
+template <std::size_t N, std::size_t A> POPCORE_PLAIN __attribute__((noinline)) void read_slowly(std::uintptr_t address, const void *from) {
+  if (address % A)
+    found(MISALIGNED, address, N, from);
+  read_range(address, N, from);
 }
 
-template <std::size_t N> POPCORE_ALWAYS void writes(const void *where, const void *from) {
+template <std::size_t N, std::size_t A> POPCORE_PLAIN __attribute__((noinline)) void write_slowly(std::uintptr_t address, const void *from) {
+  if (address % A)
+    found(MISALIGNED, address, N, from);
+  write_range(address, N, from);
+}
+
+template <std::size_t N, std::size_t A> POPCORE_ALWAYS void reads(const void *where, const void *from) {
   const Watch &w = watch;
   const auto address = reinterpret_cast<std::uintptr_t>(where);
   if (address - w.arena >= w.bytes)
     return;
   using Type = typename Bits<N>::Type;
+  const bool seen = *reinterpret_cast<const Type *>(address + w.shadow) == Type(~Type(0));
+  if (__builtin_expect((address % A) | !seen | unsigned(w.shared), 0))
+    read_slowly<N, A>(address, from);
+}
+
+template <std::size_t N, std::size_t A> POPCORE_ALWAYS void writes(const void *where, const void *from) {
+  const Watch &w = watch;
+  const auto address = reinterpret_cast<std::uintptr_t>(where);
+  if (address - w.arena >= w.bytes)
+    return;
+  if (__builtin_expect((address % A) | unsigned(w.shared), 0))
+    return write_slowly<N, A>(address, from);
+  using Type = typename Bits<N>::Type;
   *reinterpret_cast<Type *>(address + w.shadow) = Type(~Type(0));
-  if (w.shared)
-    write_shared(address, N, from);
 }
 
 POPCORE_ALWAYS void reads_range(const void *where, std::size_t bytes, const void *from) { read_range(reinterpret_cast<std::uintptr_t>(where), bytes, from); }
@@ -225,20 +274,20 @@ POPCORE_HOOK(void, write_range, void *at, unsigned long bytes) { popcore::writes
 POPCORE_HOOK(void, vptr_read, void *) {}
 POPCORE_HOOK(void, vptr_update, void *, void *) {}
 
-#define POPCORE_HOOKS(N, KIND)                                                                                                                                 \
-  POPCORE_HOOK(void, KIND##read##N, void *at) { popcore::reads<N>(at, __builtin_return_address(0)); }                                                       \
-  POPCORE_HOOK(void, KIND##write##N, void *at) { popcore::writes<N>(at, __builtin_return_address(0)); }                                                     \
+#define POPCORE_HOOKS(N, KIND, A)                                                                                                                              \
+  POPCORE_HOOK(void, KIND##read##N, void *at) { popcore::reads<N, A>(at, __builtin_return_address(0)); }                                                    \
+  POPCORE_HOOK(void, KIND##write##N, void *at) { popcore::writes<N, A>(at, __builtin_return_address(0)); }                                                  \
   POPCORE_HOOK(void, KIND##read_write##N, void *at) {                                                                                                       \
-    popcore::reads<N>(at, __builtin_return_address(0));                                                                                                       \
-    popcore::writes<N>(at, __builtin_return_address(0));                                                                                                      \
+    popcore::reads<N, A>(at, __builtin_return_address(0));                                                                                                    \
+    popcore::writes<N, A>(at, __builtin_return_address(0));                                                                                                   \
   }
-POPCORE_HOOKS(1, )
-POPCORE_HOOKS(2, )
-POPCORE_HOOKS(4, )
-POPCORE_HOOKS(8, )
-POPCORE_HOOKS(2, unaligned_)
-POPCORE_HOOKS(4, unaligned_)
-POPCORE_HOOKS(8, unaligned_)
+POPCORE_HOOKS(1, , 1)
+POPCORE_HOOKS(2, , 2)
+POPCORE_HOOKS(4, , 4)
+POPCORE_HOOKS(8, , 8)
+POPCORE_HOOKS(2, unaligned_, 1)
+POPCORE_HOOKS(4, unaligned_, 1)
+POPCORE_HOOKS(8, unaligned_, 1)
 POPCORE_HOOK(void, read16, void *at) { popcore::reads_range(at, 16, __builtin_return_address(0)); }
 POPCORE_HOOK(void, write16, void *at) { popcore::writes_range(at, 16, __builtin_return_address(0)); }
 POPCORE_HOOK(void, unaligned_read16, void *at) { popcore::reads_range(at, 16, __builtin_return_address(0)); }
@@ -267,7 +316,7 @@ POPCORE_HOOK(void *, memset, void *to, int value, std::size_t bytes) {
 #define POPCORE_ATOMICS(BITS, T)                                                                                                                              \
   POPCORE_HOOK(T, atomic##BITS##_load, const volatile T *at, int) { return __atomic_load_n(at, __ATOMIC_SEQ_CST); }                                    \
   POPCORE_HOOK(void, atomic##BITS##_store, volatile T *at, T value, int) {                                                                             \
-    popcore::writes<BITS / 8>(const_cast<T *>(at), __builtin_return_address(0));                                                                              \
+    popcore::writes<BITS / 8, 1>(const_cast<T *>(at), __builtin_return_address(0));                                                                              \
     __atomic_store_n(at, value, __ATOMIC_SEQ_CST);                                                                                                            \
   }                                                                                                                                                           \
   POPCORE_UPDATE(BITS, T, exchange, __atomic_exchange_n)                                                                                                      \

@@ -25,8 +25,11 @@
 
 #ifdef POPCORE_CHECK
 namespace popcore {
-// End the vertex: element ``index`` of a field of ``count`` was named.
-[[noreturn]] void outside(const void *accessor, const void *first, std::size_t count, std::size_t index);
+// End the vertex: element ``index`` of a field of ``count`` was named. Where the run goes on it gives zeros in its place, which may be written.
+#ifndef POPCORE_COLLECT
+[[noreturn]]
+#endif
+void *outside(const void *accessor, const void *first, std::size_t count, std::size_t index);
 } // namespace popcore
 #endif
 
@@ -73,7 +76,7 @@ template <class E> struct Address {
 #ifdef POPCORE_CHECK
     const std::size_t count = POPCORE_MEMBER(count_);
     if (__builtin_expect(index >= count, 0))
-      popcore::outside(this, first_, count, index);
+      return *static_cast<E *>(popcore::outside(this, first_, count, index));
 #endif
     return POPCORE_MEMBER(first_)[index];
   }

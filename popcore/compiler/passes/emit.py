@@ -17,7 +17,7 @@ from popcore.compiler.passes.lower_replicas import result_offset
 from popcore.compiler.passes.price import price
 from popcore.compiler.placing import byte_runs, element_addresses
 from popcore.compiler.shadow import PLANES, make_shadow
-from popcore.executable import CollectiveCall, Executable, Handle, MemoryMap, Shadow, Yield, no_shadow
+from popcore.executable import CollectiveCall, Executable, Handle, MemoryMap, Shadow, Yield
 from popcore.executable.opcodes import Batch, Op, PhaseFlag
 from popcore.graph import Graph, Tensor
 from popcore.graph.regions import PLACE, SHIFT, Regions, coalesce
@@ -42,7 +42,7 @@ def emit(
     Gives:  every step is one phase, or two where vertices have written to exchange buffers.
     """
     batches, tiles, rows, vertex_ids = tables.finish()
-    shadow = make_shadow(graph, code, layout, memory) if options["debug.check"] == "full" else no_shadow()
+    shadow = make_shadow(graph, code, layout, memory, options)
     table = _phases(code, plans, memory, batches, ranges, shadow.distance)
     instructions, moved = _expand_runs(code, table.of_step, memory, layout)
     reads, writes = _handles(graph, code, table.of_step)

@@ -11,19 +11,20 @@ from typing import Any
 
 from popcore.codelets import embedding as planned
 from popcore.codelets import slices
-from popcore.errors import ElementTypeError, ShapeError
+from popcore.errors import ElementTypeError, OptionError, ShapeError
 from popcore.graph import ComputeSet, Graph, Tensor, concat
 from popcore.ops.popops import common, routed
 from popcore.ops.popops.embedding import SLICE_OPTIONS, SlicePlan, read_plan_options
+from popcore.ops.popops.fill import fill
 from popcore.ops.popops.slicing import add_rows, as_columns, check_slice, create_slice_tensor, rule_of, slice_shape, slices_from_columns
-from popcore.program import Sequence
+from popcore.program import Copy, Sequence
 from popcore.types import UNSIGNED_INT
 
 
 def multi_slice(
     graph: Graph,
     t: Tensor,
-    offsets: Tensor,
+    offsets: Tensor | Items[int],
     dims: Items[int],
     sizes: Items[int],
     prog: Sequence | ComputeSet,
@@ -34,11 +35,16 @@ def multi_slice(
     """Slice i of the result, (number of offsets, *slice), is what ``t`` has from ``offsets[i]`` on; zeros where that is not all within ``t``.
 
     Args:
-        offsets: UNSIGNED_INT (n, 1); ``dims`` and ``sizes`` name one dimension.
+        offsets: UNSIGNED_INT (n, 1); ``dims`` and ``sizes`` name one dimension. Or numbers, known now: then it is a Copy, ``prog`` is a
+            Sequence, and there is neither plan nor option.
         plan: By which ``t`` was made, else it is copied to such a table first. ``prog`` is then a Sequence.
         options: See ``embedding.OPTIONS``.
     """
     step, rule = common.joined(name, "multi_slice"), _rule("multi_slice", options)
+    if not isinstance(offsets, Tensor):
+        if plan is not None or options:
+            raise OptionError(f"{step} with offsets known when the graph is built, and a plan or options", "neither is of use there")
+        return _fixed_slice(graph, t, [int(at) for at in offsets], dims, sizes, common.sequence_of(prog, step), step)
     _check_many(t, offsets, dims, sizes, step)
     if plan is not None:
         return _planned_slice(graph, t.expand([0]), _of_groups(offsets), dims, sizes, prog, plan, rule, step)[0]
@@ -212,6 +218,21 @@ def _slice(graph: Graph, t: Tensor, offsets: Tensor, dims: Items[int], sizes: It
         rows = made.dim_roll(1 + dims[0], 1).flatten(0, 2)
         cls: Any = slices.MultiSlice
         add_rows(graph, cls[t.dtype], t, dims[0], {"out": (rows, 0)}, {"indices": offsets.flatten(), "rule": rule}, prog, step)
+    return made
+
+
+def _fixed_slice(graph: Graph, t: Tensor, offsets: Items[int], dims: Items[int], sizes: Items[int], prog: Sequence, step: str) -> Tensor:
+    common.require_tensors(step, t)
+    check_slice(t, dims, sizes, step)
+    if len(dims) != 1:
+        raise ShapeError(f"{step} over dimensions {list(dims)}: PopLibs takes one, and so does popcore", "one dimension; flatten those that are sliced")
+    made = create_slice_tensor(graph, t, dims, sizes, len(offsets), name=step)
+    inside = {i: at for i, at in enumerate(offsets) if 0 <= at <= t.shape[dims[0]] - sizes[0]}
+    taken = [t.slice(at, at + sizes[0], dims[0]).expand([0]) for at in inside.values()]
+    if taken:
+        prog.add(Copy(concat(taken), concat([made[i : i + 1] for i in inside])))
+    if zeros := [made[i : i + 1] for i in range(len(offsets)) if i not in inside]:
+        fill(graph, concat(zeros), prog, 0, step)
     return made
 
 

@@ -162,3 +162,14 @@ struct LastOf : Vertex {
     y = rows[*k].back(); // here
   }
 };
+
+struct Deep : Vertex { // here
+  Output<float> y;
+  Input<int> k;
+  __attribute__((noinline)) float down(int n) {
+    volatile float kept[64];
+    kept[n & 63] = float(n);
+    return n ? down(n - 1) + kept[n & 63] : 0;
+  }
+  void compute() { y = down(*k); }
+};

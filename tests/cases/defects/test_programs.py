@@ -23,6 +23,12 @@ class Build:
             self.graph.set_initial_value(made, np.full(shape, value, dtype.numpy))
         return made
 
+    def index(self):
+        """What is another number on each replica."""
+        made = self.graph.add_replication_index_constant()
+        self.graph.set_tile_mapping(made, 0)
+        return made
+
     def fill(self, target):
         """A Copy of ones."""
         return program.Copy(self.graph.add_constant(target.dtype, target.shape, 1, tile=1), target)
@@ -47,6 +53,7 @@ def branch(b):
 
 
 def loop(b):
+    """Case F5: how often it goes round depends on what nothing wrote."""
     flag = b.variable("flag", INT, (), value=None if b.wrong else 0)
     return program.RepeatWhileTrue(program.Sequence(), flag, program.Sequence())
 
@@ -127,6 +134,20 @@ def too_large(b):
     return program.Copy(b.graph.add_constant(FLOAT, (1,), 0, tile=0).broadcast(x.shape[0], 0), x)
 
 
+def parted(b):
+    """Replicas that disagree on where to go on."""
+    b.graph = pc.Graph(pc.Device("M2000", num_ipus=2, tiles_per_ipu=8).target, replication_factor=2)
+    flag = b.index() if b.wrong else b.variable("flag", INT, (), value=1)
+    return program.If(flag, program.Sequence(), program.Sequence())
+
+
+def promised(b):
+    """A promise that replicas hold the same."""
+    b.graph = pc.Graph(pc.Device("M2000", num_ipus=2, tiles_per_ipu=8).target, replication_factor=2)
+    which = b.index() if b.wrong else b.variable("flag", INT, (), value=1)
+    return program.AssumeEqualAcrossReplicas(which, "flag")
+
+
 UNDEFINED = errors.UninitialisedReadError
 CASES = [
     (branch, UNDEFINED, "'flag'"), (loop, UNDEFINED, "'flag'"), (switch, UNDEFINED, "'flag'"),
@@ -135,6 +156,7 @@ CASES = [
     (printed, UNDEFINED, "PrintTensor 'x'.*element 3 of 4"),
     (in_a_loop, UNDEFINED, "element 0 of 'x'"), (two_writers, errors.RaceError, "'?y'?.*work"), (reader_and_writer, errors.RaceError, "'?y'?.*work"),
     (unmapped, errors.UnmappedError, "'x'"), (too_large, errors.OutOfTileMemoryError, "tile 0.*x"),
+    (parted, errors.ProgramError, "part ways.*0 on replica 0, 1 on replica 1"), (promised, errors.ProgramError, "replica 1 and replica 0"),
 ]  # fmt: skip
 IDS = [case[0].__name__ for case in CASES]
 

@@ -126,10 +126,18 @@ def test_the_stable_algorithm_keeps_what_a_large_mean_would_cost():
 
 @pytest.mark.parametrize(
     ("shape", "fill", "unbiased", "means"),
-    [((0, 3, 0), 1, False, 0), ((0, 5), 1, False, 0), ((1, 3, 0), 1, False, 1), ((3, 3, 0), 1, False, 3), ((1, 3, 3), 0, False, 1), ((2, 1, 1), 7, True, 2)],
+    [
+        ((0, 3, 0), 1, False, 0),
+        ((0, 5), 1, False, 0),
+        ((1, 3, 0), 1, False, 1),
+        ((1, 0, 3), 1, False, 0),
+        ((3, 3, 0), 1, False, 3),
+        ((1, 3, 3), 0, False, 1),
+        ((2, 1, 1), 7, True, 2),
+    ],
 )
 def test_statistics_of_nothing_have_a_mean_of_0_and_no_variance(shape, fill, unbiased, means):
-    """As PopLibs' tests have it, with an eps of 1."""
+    """Case A3, as PopLibs' tests have it, with an eps of 1."""
     for stable in (False, True):
         graph, prog = new_graph(), program.Sequence()
         x = graph.add_variable(FLOAT, shape, mapping="linear", name="x")

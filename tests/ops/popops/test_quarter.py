@@ -36,7 +36,7 @@ def engine_of(graph, prog, kind, writes, reads):
 @pytest.mark.parametrize(("kind", "scales"), [(pc.Engine, SCALES), (pc.ReferenceEngine, (-32, 0, 31))])
 @pytest.mark.parametrize("dtype", FORMATS)
 def test_every_code_at_every_scale_is_its_number(dtype, kind, scales):
-    """In FLOAT exactly, in HALF rounded once."""
+    """Case D20: in FLOAT exactly, in HALF rounded once."""
     graph, prog = new_graph(), program.Sequence()
     q = graph.add_variable(dtype, (256,), mapping="linear", name="q")
     scale = poputil.create_variable_metadata_tensor(graph, dtype, 0)
