@@ -48,11 +48,11 @@ def permutation(figure: Figure) -> float:
 
 
 def random_traffic(figure: Figure) -> float:
-    """Every tile of a system sends a word to a tile of its own anywhere in it."""
+    """Every tile of a system sends a word to any tile of it, drawn at random: some get several, others none."""
     graph = graph_of(figure, figure.number(r"(\d+) IPUs"))
     count = graph.target.num_tiles
-    source = np.random.default_rng(2).permutation(count)
-    return microseconds(graph, program.Copy(spread(graph, "source", source, 1), spread(graph, "target", np.roll(source, 1), 1)))
+    drawn = np.random.default_rng(2).integers(0, count, count)
+    return microseconds(graph, program.Copy(spread(graph, "source", range(count), 1), spread(graph, "target", drawn, 1)))
 
 
 def aggregate(figure: Figure) -> float:
@@ -149,19 +149,32 @@ def one_sided_bandwidth(figure: Figure) -> float:
 
 
 def all_to_all(figure: Figure) -> float:
-    """Each of n tiles sends each other one a word."""
+    """Each of n tiles, drawn at random as section 4.1.4 draws them, sends each other one a word."""
     graph, count = graph_of(figure), figure.number(r"n=(\d+)")
-    source, target = (spread(graph, name, range(count), count) for name in ("source", "target"))
+    tiles = np.random.default_rng(3).permutation(graph.target.tiles_per_ipu)[:count]
+    source, target = (spread(graph, name, tiles, count) for name in ("source", "target"))
     sent, received = (concat([part for i in range(count) for part in (t[i][:i], t[i][i + 1 :])]) for t in (source.transpose(), target))
     return microseconds(graph, program.Copy(sent, received))
 
 
 def transfer_alone(figure: Figure) -> float:
-    """ns of one word between tiles, the barrier not counted."""
+    """ns of one word between tiles, the barrier not counted: in the first column to its nearest or farthest tile, or the most of any two tiles.
+
+    The latter are the farthest of their columns.
+    """
+    target = graph_of(figure).target
+    column = target.tiles_per_ipu // 16
+    far = column // 2
+    if "COL" in figure.id:
+        pairs = [(0, 1 if _letter(figure) == "min" else far)]
+    else:
+        pairs = [(far + column * other, far) for other in range(1, 16)]
+    return max(_nanoseconds(figure, *pair) for pair in pairs)
+
+
+def _nanoseconds(figure: Figure, sender: int, receiver: int) -> float:
     graph = graph_of(figure)
-    columns = graph.target.tiles_per_ipu // 64
-    pair = {"min": (0, 1), "max": (0, 4 * (columns - 1))}[_letter(figure)] if "COL" in figure.id else (646, 0)
-    profile = modelled(graph, program.Copy(spread(graph, "source", [pair[0]], 1), spread(graph, "target", [pair[1]], 1)))
+    profile = modelled(graph, program.Copy(spread(graph, "source", [sender], 1), spread(graph, "target", [receiver], 1)))
     return (profile.total_cycles - profile.cycles_by_kind["sync"]) / graph.target.clock_hz * 1e9
 
 

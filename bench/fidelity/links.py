@@ -30,7 +30,7 @@ def _all_reduce_cycles(system: str, replicas: int, megabytes: int, method: str) 
 def all_reduce(figure: Figure) -> float:
     """Cycles of an all-reduce over the IPUs that a row names."""
     megabytes, ipus = (int(found) for found in re.search(r"(\d+) MB over (\d+) IPUs", figure.benchmark).groups())  # type: ignore[union-attr]
-    return _all_reduce_cycles("C2", ipus, megabytes, "bidirectional_ring_pair")
+    return _all_reduce_cycles("C2", ipus, megabytes, "auto")
 
 
 def meet_in_middle(figure: Figure) -> float:

@@ -15,15 +15,17 @@ import numpy as np
 from popcore.codelet import Codelet
 from popcore.compiler.ir import GroupPlan, Layout, Moves
 from popcore.compiler.links import busiest_seconds, link_loads
-from popcore.compiler.traffic import Traffic, busiest_words, flows_between_ipus, islands_crossed, leaves_ipu, traffic_of
+from popcore.compiler.traffic import COLUMNS, Traffic, busiest_words, flows_between_ipus, leaves_ipu, traffic_of, way
 from popcore.errors import CodeletError
 from popcore.target import Target
 from popcore.topology import Link
 from popcore.types import Array
 
 EXCHANGE_GENERAL = 263  # cycles beside the words of the busiest tile, barrier included: J-PERM-1216 (0.165 us at 1.6 GHz, one word, all over a chip)
-ISLAND = 2  # cycles less for each island that no word has to pass: JIA section 4.1.2
-ISLANDS_AT_MOST = 36  # islands that are passed all over a GC2, to the exchange and from it, so in EXCHANGE_GENERAL: JIA figure 2.2, 19 in a column
+ISLAND = 2  # of them for each island that the word with the longest way passes: JIA section 4.1.2
+ACROSS = 36  # of them from one end of the exchange to the other, seven columns: RE, 17 from a column's foot to the opposite side and 19 back
+LONGEST_WAY = 2 * 18 * ISLAND + ACROSS  # of them all over a GC2: JIA figure 2.2, 19 islands in a column
+EXCHANGE_NEAREST = EXCHANGE_GENERAL - LONGEST_WAY  # the same of a word that passes nothing
 EXCHANGE_GATHER = 120  # the same where one tile receives from many: J-GAL-1216 (0.835 us, 1,216 words)
 EXCHANGE_SCATTER = 286  # the same where one tile sends to many: J-SCL-76 (0.226 us, 76 words)
 EXECUTE = 20  # control cycles of one Execute: LP-1 (two of them around 2 x 3,600 cycles of vertices take 7,238)
@@ -86,20 +88,20 @@ def _inside_cycles(traffic: Traffic, target: Target) -> int:
     """Cycles of an exchange within IPUs, its barrier included."""
     if not len(traffic):
         return 0
-    return max(_exchange_fixed(traffic, target) + busiest_words(traffic, target), target.max_ipu_sync_delay)
+    return max(_exchange_fixed(traffic, target) + busiest_words(traffic, target), EXCHANGE_NEAREST + 1)
 
 
 def _link_cycles(traffic: Traffic, target: Target) -> tuple[int, int, tuple[tuple[Link, float], ...]]:
     """Cycles until the last word has crossed, all bytes that cross, and the bytes of each bundle.
 
-    Words leave their tile, cross the bundles and arrive one behind the other: the slowest of the three sets the pace.
+    Words leave their tile, cross the bundles and arrive one behind the other: the slowest of the three sets the pace. Tiles take turns at a bundle.
     """
     if not len(traffic):
         return 0, 0, ()
     flows = flows_between_ipus(traffic, target)
-    latency, load = link_loads(target, flows)
+    delay, load = link_loads(target, flows, one_tile_receives=bool((traffic.receiver == traffic.receiver[0]).all()))
     pace = max(busiest_seconds(target, load) * target.clock_hz, busiest_words(traffic, target))
-    return int(np.ceil(latency * target.clock_hz + pace)), int(sum(nbytes for _, _, nbytes in flows)), tuple(load.items())
+    return int(np.ceil(delay * target.clock_hz + pace)), int(sum(flow.nbytes for flow in flows)), tuple(load.items())
 
 
 def _exchange_fixed(traffic: Traffic, target: Target) -> int:
@@ -109,7 +111,8 @@ def _exchange_fixed(traffic: Traffic, target: Target) -> int:
         return EXCHANGE_GATHER
     if senders == 1 and receivers > 1 and len(traffic.first) > 1:
         return EXCHANGE_SCATTER
-    return EXCHANGE_GENERAL + ISLAND * (islands_crossed(traffic, target) - ISLANDS_AT_MOST)
+    islands, columns = way(traffic, target)
+    return EXCHANGE_NEAREST + int(np.ceil((ISLAND * islands + ACROSS / (COLUMNS // 2 - 1) * columns).max()))
 
 
 def _sharers(target: Target, replicas: int, ipus: int) -> int:
