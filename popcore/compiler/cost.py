@@ -32,6 +32,7 @@ EXECUTE = 20  # control cycles of one Execute: LP-1 (two of them around 2 x 3,60
 CONTROL = 20  # a branch, a loop's round or a call: taken to cost the supervisor as much as an Execute
 LAUNCH = 6  # cycles to start a worker's vertex: one issue slot of each of the six contexts (ISA 2.3)
 ONTILE_LAUNCH = 45  # cycles to start an on-tile rearrangement on the workers: a supervisor vertex, TS-AMP rows
+ONTILE_RUN = 9  # of them for each run of bytes: two pointer adds, two to pack them, first load, rpt, last store, test for a tail, branch; by hand
 STREAM_SETUP = 1500  # device-side cycles of one stream copy: LP-4
 DEFAULT_PROLOGUE, DEFAULT_PER_ELEMENT = 25, 3  # worker cycles assumed for a codelet that says nothing: PT-add_fp32 (3 a vector), as if not vectorised
 
@@ -72,16 +73,16 @@ def exchange_cost(moves: Moves, layout: Layout, target: Target) -> StepCost:
     away = inside & ~local
     compute = 0
     if local.any():
-        busiest = np.bincount(dest[local], weights=moves.nbytes[local]).max()
-        compute = ONTILE_LAUNCH + int(-(-busiest // target.memcpy_bytes_per_cycle))
+        busiest = np.bincount(dest[local], weights=moves.nbytes[local] / target.memcpy_bytes_per_cycle + ONTILE_RUN).max()
+        compute = ONTILE_LAUNCH + int(np.ceil(busiest))
     if not away.any():
         return StepCost(compute=compute)
     traffic = traffic_of(moves[away], source[away], dest[away], target.exchange_bytes_per_cycle)
     leaves = leaves_ipu(traffic, target)
     within = _inside_cycles(traffic[~leaves], target)
     crossing, link_bytes, links = _link_cycles(traffic[leaves], target)
-    barrier = target.max_ipu_sync_delay
-    return StepCost(compute, within + crossing - barrier, barrier, exchange_bytes=int(traffic.nbytes.sum()), link_bytes=link_bytes, links=links)
+    barriers = target.max_ipu_sync_delay * bool(within) + min(external_barrier(target), crossing)  # each of the two phases begins with one
+    return StepCost(compute, within + crossing - barriers, barriers, exchange_bytes=int(traffic.nbytes.sum()), link_bytes=link_bytes, links=links)
 
 
 def _inside_cycles(traffic: Traffic, target: Target) -> int:
@@ -143,9 +144,13 @@ def remote_cost(nbytes: int, target: Target, replicas: int = 1) -> StepCost:
 
 def barrier_cost(target: Target) -> StepCost:
     """A barrier of all tiles; of all IPUs where there are several."""
-    hops = max(target.num_ipus - 1, 0)
-    external = int(np.ceil(2 * hops * target.chip.sync_seconds_per_hop * target.clock_hz))
-    return StepCost(sync=target.max_ipu_sync_delay + external)
+    return StepCost(sync=external_barrier(target))
+
+
+def external_barrier(target: Target) -> int:
+    """Cycles of a barrier of all tiles of all IPUs: a hop within a rung and one for every four IPUs, there and back (PL: setGlobalSyncLatency)."""
+    hops = 1 + target.num_ipus // 4 if target.num_ipus > 1 else 0
+    return target.max_ipu_sync_delay + int(np.ceil(2 * hops * target.chip.sync_seconds_per_hop * target.clock_hz))
 
 
 def compute_cost(groups: Sequence[tuple[Codelet, GroupPlan, Array]], target: Target) -> StepCost:

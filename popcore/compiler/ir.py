@@ -198,6 +198,7 @@ class StepPlan:
     groups: tuple[GroupPlan, ...]
     after: Moves
     buffer_bytes: Array  # int64[num_tiles] of exchange buffers the step needs
+    keeping: int = 0  # of ``before`` the last moves, which fetch what an Output field held: elements that its vertex leaves alone stay. A machine has none
 
 
 @dataclass(frozen=True)

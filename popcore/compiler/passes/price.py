@@ -40,7 +40,7 @@ def price(
     by_codelet: list[list[tuple[int, int, int]]] = []
     links: list[list[Loads]] = []  # of each step, of its phases
     for index, (step, plan) in enumerate(zip(code.steps, plans, strict=True)):
-        exchanges = [cost.exchange_cost(moves, layout, target) for moves in (plan.before, plan.after)]
+        exchanges = [cost.exchange_cost(moves, layout, target) for moves in (plan.before[: len(plan.before) - plan.keeping], plan.after)]
         before[index], after[index] = map(_row, exchanges)
         links.append([each.links for each in exchanges])
         by_codelet.append([])
