@@ -10,10 +10,19 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from bench.fidelity import exchange, host, links, products, report, stencil, summary, tile
+from bench.fidelity import exchange, halo, host, links, products, report, stencil, summary, tile, tutorials
 from bench.fidelity.figures import PUBLISHED, Family, Figure, Result, read
 
-FAMILIES: tuple[Family, ...] = (*exchange.FAMILIES, *links.FAMILIES, *host.FAMILIES, *tile.FAMILIES, *products.FAMILIES, *stencil.FAMILIES)
+FAMILIES: tuple[Family, ...] = (
+    *exchange.FAMILIES,
+    *links.FAMILIES,
+    *host.FAMILIES,
+    *tile.FAMILIES,
+    *products.FAMILIES,
+    *stencil.FAMILIES,
+    *halo.FAMILIES,
+    *tutorials.FAMILIES,
+)
 """Every family; a row belongs to the first that has it."""
 
 

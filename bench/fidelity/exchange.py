@@ -165,10 +165,8 @@ def transfer_alone(figure: Figure) -> float:
     target = graph_of(figure).target
     column = target.tiles_per_ipu // 16
     far = column // 2
-    if "COL" in figure.id:
-        pairs = [(0, 1 if _letter(figure) == "min" else far)]
-    else:
-        pairs = [(far + column * other, far) for other in range(1, 16)]
+    within = {"min": 1, "max": far}[_letter(figure)]
+    pairs = [(0, within)] if "COL" in figure.id else [(far + column * other, far) for other in range(1, 16)]
     return max(_nanoseconds(figure, *pair) for pair in pairs)
 
 

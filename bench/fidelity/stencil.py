@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 from functools import cache
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -63,7 +64,7 @@ def _shares(begin: int, length: int, parts: int) -> list[tuple[int, int]]:
     """``length`` in so many parts; the first ones have one more. Empty ones are left out."""
     each, more = divmod(length, parts)
     ends = [begin + i * each + min(i, more) for i in range(parts + 1)]
-    return [(a, b) for a, b in zip(ends, ends[1:], strict=False) if a < b]
+    return [(a, b) for a, b in pairwise(ends) if a < b]
 
 
 def ipu_rectangles(height: int, width: int, ipus: int) -> list[Rectangle]:

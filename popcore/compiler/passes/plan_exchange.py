@@ -168,9 +168,7 @@ def _plan_group(group: VertexGroup, buffers: _Buffers) -> GroupPlan:
     return GroupPlan(order, tile, slab, offset, sizes, pieces)
 
 
-def _place_edges(
-    edges: FieldEdges, tile: Array, written: Written | None, buffers: _Buffers, fetched: list[Moves], align: int = 0
-) -> tuple[Array, Array]:
+def _place_edges(edges: FieldEdges, tile: Array, written: Written | None, buffers: _Buffers, fetched: list[Moves], align: int = 0) -> tuple[Array, Array]:
     """The place of each edge; those that do not lie together on their tile get a buffer and copies, those into it in ``fetched``.
 
     ``written`` is None for a field that writes. For one that reads it is what its group's vertices write: an edge
