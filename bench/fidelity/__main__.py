@@ -10,7 +10,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from bench.fidelity import exchange, halo, host, links, products, report, stencil, summary, tile, tutorials
+from bench.fidelity import exchange, halo, host, links, products, report, stencil, summary, tile, training, tutorials
 from bench.fidelity.figures import PUBLISHED, Family, Figure, Result, read
 
 FAMILIES: tuple[Family, ...] = (
