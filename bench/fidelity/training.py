@@ -11,12 +11,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 
 import popcore as pc
 from bench.fidelity.figures import Family, Figure
 from popcore import FLOAT, HALF, INT, program
 from popcore.ops import gcl, poplin, popnn, popops
-from popcore.ops.popops.expr import _1, _2, _3, Cast, Const, Sqrt, Square
+from popcore.ops.popops.expr import Cast, Const, Sqrt, Square, _1, _2, _3
 from popcore.program import StreamCallback
 
 _REPLICAS, _IMAGES, _TIMES = 4, 8, 8
@@ -42,7 +43,7 @@ class _Variable:
 def _variables(graph: pc.Graph) -> list[tuple[_Variable, _Variable]]:
     """Weights and biases of each layer."""
     made = []
-    for number, (inputs, outputs) in enumerate(zip(_SIZES, _SIZES[1:], strict=False)):
+    for number, (inputs, outputs) in enumerate(pairwise(_SIZES)):
         weights = poplin.create_mat_mul_input_rhs(graph, FLOAT, (_IMAGES, inputs), (inputs, outputs), name=f"weights {number}")
         biases = graph.add_variable(FLOAT, (outputs,), mapping="linear", name=f"biases {number}")
         made.append(tuple(_Variable(t, graph.clone(t, name=f"{t.name}/gradient")) for t in (weights, biases)))
