@@ -162,7 +162,7 @@ class Moves:
     def __len__(self) -> int:
         return len(self.nbytes)
 
-    def __getitem__(self, which: Array) -> Moves:
+    def __getitem__(self, which: Array | slice) -> Moves:
         return Moves(self.source[which], self.source_offset[which], self.target[which], self.target_offset[which], self.nbytes[which])
 
     def sent_once(self) -> Array:
