@@ -71,10 +71,7 @@ def exchange_cost(moves: Moves, layout: Layout, target: Target) -> StepCost:
     inside = (source < tiles) & (dest < tiles)  # the staging area is the host's
     local = inside & (source == dest)
     away = inside & ~local
-    compute = 0
-    if local.any():
-        busiest = np.bincount(dest[local], weights=moves.nbytes[local] / target.memcpy_bytes_per_cycle + ONTILE_RUN).max()
-        compute = ONTILE_LAUNCH + int(np.ceil(busiest))
+    compute = _ontile_cycles(moves[local], dest[local], target) if local.any() else 0
     if not away.any():
         return StepCost(compute=compute)
     traffic = traffic_of(moves[away], source[away], dest[away], target.exchange_bytes_per_cycle)
@@ -83,6 +80,15 @@ def exchange_cost(moves: Moves, layout: Layout, target: Target) -> StepCost:
     crossing, link_bytes, links = _link_cycles(traffic[leaves], target)
     barriers = target.max_ipu_sync_delay * bool(within) + min(external_barrier(target), crossing)  # each of the two phases begins with one
     return StepCost(compute, within + crossing - barriers, barriers, exchange_bytes=int(traffic.nbytes.sum()), link_bytes=link_bytes, links=links)
+
+
+def _ontile_cycles(moves: Moves, tile: Array, target: Target) -> int:
+    """Cycles of moves from place to place on their tiles; its six workers share a tile's. The same put again right behind itself is no run of its own."""
+    again = np.zeros(len(moves), bool)
+    same = (moves.source[1:] == moves.source[:-1]) & (moves.source_offset[1:] == moves.source_offset[:-1]) & (moves.nbytes[1:] == moves.nbytes[:-1])
+    again[1:] = same & (moves.target[1:] == moves.target[:-1]) & (moves.target_offset[1:] == moves.target_offset[:-1] + moves.nbytes[:-1])
+    busiest = np.bincount(tile, weights=moves.nbytes / target.memcpy_bytes_per_cycle + np.where(again, 0, ONTILE_RUN)).max()
+    return ONTILE_LAUNCH + int(np.ceil(busiest))
 
 
 def _inside_cycles(traffic: Traffic, target: Target) -> int:

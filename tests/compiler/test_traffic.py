@@ -115,6 +115,11 @@ def test_every_run_of_a_rearrangement_on_a_tile_costs():
     assert rearranged(1, 1000) == 45 + 9 + 500
     assert rearranged(10, 100) == 45 + 90 + 500
     assert rearranged(282, 15) == pytest.approx(4826, rel=0.05)
+    graph = pc.Graph(pc.Device("C2").target)
+    x, y = (graph.add_variable(FLOAT, (elements,), tile=0, name=name) for name, elements in (("x", 4), ("y", 200)))
+    engine = pc.Engine(graph, program.Copy(x.sub_sample(2, 0).upsample(100, 0), y))  # a hundred of the one, then of the other
+    engine.run()
+    assert engine.profile().cycles_by_kind["compute"] == 45 + 2 * 9 + 100
 
 
 class Fill(Vertex):
