@@ -1,7 +1,7 @@
 """Exchange on one chip, and between the IPUs of a C2 system: latency and bandwidth by pattern.
 
-Rows of Jia et al. 2019, chapter 4. Their letters: a is one chip, b two chips of a board, c across boards over a direct link, d over an indirect one, e to
-j one chip to all chips of 2 (e), 4 (h), 8 (i) and 16 (j).
+Rows of Jia et al. 2019, chapter 4. Their letters: a is one chip, b two chips of a board, c across boards over a direct link, d over an indirect one; e, f
+and g like those, but the first chip takes part on both sides, as it does in all chips of 4 (h), 8 (i) and 16 (j).
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from bench.fidelity.programs import graph_of, microseconds, modelled, spread
 from popcore import concat, program
 
 _PARTNER = {"b": 1, "c": 2, "d": 3}  # of IPU 0
-_SYSTEM = {"e": 2, "h": 4, "i": 8, "j": 16}  # IPUs
+_PAIRS = {"e": 1, "f": 2, "g": 3}  # IPU 0 and which
+_SYSTEM = {"h": 4, "i": 8, "j": 16}  # IPUs
 _LARGE = 25_600  # words: 100 KiB, what the bandwidth rows send
 
 
@@ -48,11 +49,15 @@ def permutation(figure: Figure) -> float:
 
 
 def random_traffic(figure: Figure) -> float:
-    """Every tile of a system sends a word to any tile of it, drawn at random: some get several, others none."""
-    graph = graph_of(figure, figure.number(r"(\d+) IPUs"))
-    count = graph.target.num_tiles
-    drawn = np.random.default_rng(2).integers(0, count, count)
-    return microseconds(graph, program.Copy(spread(graph, "source", range(count), 1), spread(graph, "target", drawn, 1)))
+    """Every tile of some IPUs sends a word to any tile of them, drawn at random: some get several, others none."""
+    ipus = list(range(figure.number(r"(\d+) IPUs")))
+    if len(ipus) == 2 and "across boards" in figure.conditions:
+        ipus[1] = _PARTNER["c" if "direct" in figure.conditions.replace("no direct", "").replace("indirect", "") else "d"]
+    graph = graph_of(figure, 4 if max(ipus) > 1 and len(ipus) == 2 else len(ipus))
+    tiles = graph.target.tiles_per_ipu
+    source = np.concatenate([ipu * tiles + np.arange(tiles) for ipu in ipus])
+    drawn = source[np.random.default_rng(2).integers(0, len(source), len(source))]
+    return microseconds(graph, program.Copy(spread(graph, "source", source, 1), spread(graph, "target", drawn, 1)))
 
 
 def aggregate(figure: Figure) -> float:
@@ -85,6 +90,9 @@ def _others(figure: Figure) -> tuple[int, np.ndarray]:
     letter = _letter(figure)
     ipus, partner = (_SYSTEM[letter], 0) if letter in _SYSTEM else _away(figure)
     tiles = graph_of(figure).target.tiles_per_ipu
+    if letter in _PAIRS:
+        partner = _PAIRS[letter]
+        return 4 if partner > 1 else 2, np.concatenate([np.arange(1, tiles), np.arange(tiles) + partner * tiles])
     if partner:
         return ipus, np.arange(tiles) + partner * tiles
     count = figure.number(r"(?:n=|-> )(\d+)", tiles * ipus)
@@ -141,8 +149,9 @@ def gather(figure: Figure) -> float:
 
 def one_sided_bandwidth(figure: Figure) -> float:
     """GB/s of a gather or scatter of messages."""
-    graph = graph_of(figure)
-    tiles, words = np.arange(graph.target.tiles_per_ipu), figure.number(r"(\d+) B each") // 4
+    letter, words = _letter(figure), figure.number(r"(\d+) B each") // 4
+    ipus, tiles = _others(figure) if letter in {**_PARTNER, **_PAIRS, **_SYSTEM} else (1, np.arange(graph_of(figure).target.tiles_per_ipu))
+    graph = graph_of(figure, ipus)
     one, many = spread(graph, "one", [0], len(tiles) * words).reshape((len(tiles), words)), spread(graph, "many", tiles, words)
     copy = program.Copy(many, one) if "GAB" in figure.id else program.Copy(one, many)
     return len(tiles) * words * 4 / (microseconds(graph, copy) * 1e-6) / 1e9

@@ -52,13 +52,19 @@ def _steps(graph: pc.Graph, rows: int, columns: int) -> tuple[list[program.Progr
     graph.map_intervals(matrix, row * columns + begin, end - begin, tile)
     graph.map_intervals(partials, row * _PARTS + part, np.ones(len(row), np.int64), tile)
     graph.map_intervals(vector, np.arange(columns), np.ones(columns, np.int64), np.arange(columns) * tiles // columns)
+    _, first, piece = np.unique(tile * _PARTS + part, return_index=True, return_inverse=True)  # what a tile's vertices read of the vector comes once
+    size = (end - begin)[first]
+    start = np.cumsum(size) - size
+    pieces = graph.add_variable(FLOAT, (int(size.sum()),), name="pieces")
+    graph.map_intervals(pieces, start, size, tile[first])
     products, sums = graph.add_compute_set("products"), graph.add_compute_set("sums")
-    fields = {"row": (matrix, row * columns + begin, end - begin), "vector": (vector, begin, end - begin), "out": (partials, row * _PARTS + part)}
+    fields = {"row": (matrix, row * columns + begin, end - begin), "vector": (pieces, start[piece], size[piece]), "out": (partials, row * _PARTS + part)}
     graph.add_vertices(products, DotProduct, fields, tile, cycles=5 + (end - begin + 1) // 2)
     home = np.arange(rows) * tiles // rows
     graph.map_intervals(result, np.arange(rows), np.ones(rows, np.int64), home)
     graph.add_vertices(sums, Sum, {"parts": partials, "out": result}, home, cycles=5 + (_PARTS + 1) // 2)
-    return [program.Copy(arrived, matrix)], program.Sequence(program.Execute(products), program.Execute(sums))
+    product = program.Sequence(program.Copy(vector.select(begin[first], size), pieces), program.Execute(products), program.Execute(sums))
+    return [program.Copy(arrived, matrix)], product
 
 
 def _run(figure: Figure, whole: bool) -> Profile:
