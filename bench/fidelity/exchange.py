@@ -95,7 +95,7 @@ def _others(figure: Figure) -> tuple[int, np.ndarray]:
         return 4 if partner > 1 else 2, np.concatenate([np.arange(1, tiles), np.arange(tiles) + partner * tiles])
     if partner:
         return ipus, np.arange(tiles) + partner * tiles
-    count = figure.number(r"(?:n=|-> )(\d+)", tiles * ipus)
+    count = tiles * ipus if letter in _SYSTEM else figure.number(r"(?:n=|-> )(\d+)", tiles)
     return ipus, np.arange(1, count) if count == tiles * ipus else np.arange(2, count + 2)
 
 
