@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+import popcore as pc
 from bench.fidelity.figures import Family, Figure
 from bench.fidelity.programs import graph_of, microseconds, modelled, spread
 from popcore import concat, program
@@ -82,27 +83,28 @@ def between_ipus(figure: Figure) -> float:
     return len(source) * words * 4 / seconds / 1e9
 
 
-def _others(figure: Figure) -> tuple[int, np.ndarray]:
-    """IPUs of the system, and the tiles that receive from (or send to) tile 0: of one chip, of another one, or of all.
+def _one_and_others(figure: Figure) -> tuple[pc.Graph, int, np.ndarray]:
+    """A graph, the tile that sends to (or receives from) others, and those: the first ones of its chip, all of another chip, or all that there are.
 
-    Of a part of a chip whole pairs, if they are even in number, and not tile 0's own; of all, tile 0 does not send to itself.
+    The one is the last of the first chip: among the others only where that whole chip takes part, as section 4.2 says, and then it is left out.
     """
     letter = _letter(figure)
-    ipus, partner = (_SYSTEM[letter], 0) if letter in _SYSTEM else _away(figure)
+    ipus, partner = _away(figure)
     tiles = graph_of(figure).target.tiles_per_ipu
+    others = np.arange(tiles) + partner * tiles
     if letter in _PAIRS:
         partner = _PAIRS[letter]
-        return 4 if partner > 1 else 2, np.concatenate([np.arange(1, tiles), np.arange(tiles) + partner * tiles])
-    if partner:
-        return ipus, np.arange(tiles) + partner * tiles
-    count = tiles * ipus if letter in _SYSTEM else figure.number(r"(?:n=|-> )(\d+)", tiles)
-    return ipus, np.arange(1, count) if count == tiles * ipus else np.arange(2, count + 2)
+        ipus, others = 4 if partner > 1 else 2, np.concatenate([np.arange(tiles), np.arange(tiles) + partner * tiles])
+    elif letter in _SYSTEM:
+        ipus, others = _SYSTEM[letter], np.arange(tiles * _SYSTEM[letter])
+    elif not partner:
+        others = np.arange(figure.number(r"n=(\d+)|(\d+) tiles|-> (\d+)", tiles))
+    return graph_of(figure, ipus), tiles - 1, others[others != tiles - 1]
 
 
 def _broadcast_seconds(figure: Figure, words: int) -> tuple[float, int]:
-    ipus, tiles = _others(figure)
-    graph = graph_of(figure, ipus)
-    source, target = spread(graph, "source", [0], words), spread(graph, "target", tiles, words)
+    graph, one, tiles = _one_and_others(figure)
+    source, target = spread(graph, "source", [one], words), spread(graph, "target", tiles, words)
     return microseconds(graph, program.Copy(source.broadcast(len(tiles), 0), target)) * 1e-6, len(tiles)
 
 
@@ -134,25 +136,22 @@ def broadcast_share(figure: Figure) -> float:
 
 
 def scatter(figure: Figure) -> float:
-    """Tile 0 sends each of n tiles a word of its own."""
-    ipus, tiles = _others(figure)
-    graph = graph_of(figure, ipus)
-    return microseconds(graph, program.Copy(spread(graph, "source", [0], len(tiles)).reshape((len(tiles), 1)), spread(graph, "target", tiles, 1)))
+    """A tile sends each of n others a word of its own."""
+    graph, one, tiles = _one_and_others(figure)
+    return microseconds(graph, program.Copy(spread(graph, "source", [one], len(tiles)).reshape((len(tiles), 1)), spread(graph, "target", tiles, 1)))
 
 
 def gather(figure: Figure) -> float:
-    """Each of n tiles sends tile 0 a word."""
-    ipus, tiles = _others(figure)
-    graph = graph_of(figure, ipus)
-    return microseconds(graph, program.Copy(spread(graph, "source", tiles, 1), spread(graph, "target", [0], len(tiles)).reshape((len(tiles), 1))))
+    """Each of n tiles sends another one a word."""
+    graph, one, tiles = _one_and_others(figure)
+    return microseconds(graph, program.Copy(spread(graph, "source", tiles, 1), spread(graph, "target", [one], len(tiles)).reshape((len(tiles), 1))))
 
 
 def one_sided_bandwidth(figure: Figure) -> float:
     """GB/s of a gather or scatter of messages."""
-    letter, words = _letter(figure), figure.number(r"(\d+) B each") // 4
-    ipus, tiles = _others(figure) if letter in {**_PARTNER, **_PAIRS, **_SYSTEM} else (1, np.arange(graph_of(figure).target.tiles_per_ipu))
-    graph = graph_of(figure, ipus)
-    one, many = spread(graph, "one", [0], len(tiles) * words).reshape((len(tiles), words)), spread(graph, "many", tiles, words)
+    words = figure.number(r"(\d+) B each") // 4
+    graph, center, tiles = _one_and_others(figure)
+    one, many = spread(graph, "one", [center], len(tiles) * words).reshape((len(tiles), words)), spread(graph, "many", tiles, words)
     copy = program.Copy(many, one) if "GAB" in figure.id else program.Copy(one, many)
     return len(tiles) * words * 4 / (microseconds(graph, copy) * 1e-6) / 1e9
 

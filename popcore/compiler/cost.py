@@ -23,8 +23,8 @@ from popcore.types import Array
 
 EXCHANGE_GENERAL = 263  # cycles beside the words of the busiest tile, barrier included: J-PERM-1216 (0.165 us at 1.6 GHz, one word, all over a chip)
 ISLAND = 2  # of them for each island that the word with the longest way passes: JIA section 4.1.2
-ACROSS = 36  # of them from one end of the exchange to the other, seven columns: RE, 17 from a column's foot to the opposite side and 19 back
-LONGEST_WAY = 2 * 18 * ISLAND + ACROSS  # of them all over a GC2: JIA figure 2.2, 19 islands in a column
+RIGHT, LEFT = 17, 19  # of them from one end of the exchange to the other, seven columns: RE; that to the left is longer: JIA section 4.1.2
+LONGEST_WAY = 2 * 18 * ISLAND + LEFT  # of them all over a GC2: JIA figure 2.2, 19 islands in a column
 EXCHANGE_NEAREST = EXCHANGE_GENERAL - LONGEST_WAY  # the same of a word that passes nothing
 EXCHANGE_GATHER = 120  # the same where one tile receives from many: J-GAL-1216 (0.835 us, 1,216 words)
 EXCHANGE_SCATTER = 286  # the same where one tile sends to many: J-SCL-76 (0.226 us, 76 words)
@@ -95,7 +95,7 @@ def _inside_cycles(traffic: Traffic, target: Target) -> int:
     """Cycles of an exchange within IPUs, its barrier included."""
     if not len(traffic):
         return 0
-    return max(_exchange_fixed(traffic, target) + busiest_words(traffic, target), EXCHANGE_NEAREST + 1)
+    return max(_exchange_fixed(traffic, target) + busiest_words(traffic, target), target.max_ipu_sync_delay)
 
 
 def _link_cycles(traffic: Traffic, target: Target) -> tuple[int, int, tuple[tuple[Link, float], ...]]:
@@ -119,7 +119,8 @@ def _exchange_fixed(traffic: Traffic, target: Target) -> int:
     if senders == 1 and receivers > 1 and len(traffic.first) > 1:
         return EXCHANGE_SCATTER
     islands, columns = way(traffic, target)
-    return EXCHANGE_NEAREST + int(np.ceil((ISLAND * islands + ACROSS / (COLUMNS // 2 - 1) * columns).max()))
+    across = np.maximum(RIGHT * columns, -LEFT * columns) / (COLUMNS // 2 - 1)
+    return EXCHANGE_NEAREST + int(np.ceil((ISLAND * islands + across).max()))
 
 
 def _sharers(target: Target, replicas: int, ipus: int) -> int:

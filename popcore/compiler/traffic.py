@@ -100,22 +100,20 @@ def _through(tile: Array, words: Array, wide: Array, pair: int) -> int:
 
 
 def way(traffic: Traffic, target: Target) -> tuple[Array, Array]:
-    """How far each move goes: islands that it passes in the columns of its ends, and columns from one to the other. int64[n] each.
+    """How far each move goes: islands that it passes in the columns of its two ends, and columns to the right from one to the other. int64[n] each.
 
     The exchange lies in the middle, eight columns above it and eight below, which are numbered there and back. A column's tiles are numbered two by
-    two away from the exchange, and on its other half back to it (JIA figure 2.2). Within a column only the receiver's place counts (section 4.1.2).
+    two away from the exchange, and on its other half back to it (JIA figure 2.2).
     """
-    (from_column, from_island), (to_column, to_island) = (_place(tile % target.tiles_per_ipu, target) for tile in (traffic.sender, traffic.receiver))
-    half = COLUMNS // 2
-    from_x, to_x = (np.where(column < half, column, COLUMNS - 1 - column) for column in (from_column, to_column))
-    return to_island + np.where(from_column == to_column, 0, from_island), np.abs(from_x - to_x)
+    (from_x, from_island), (to_x, to_island) = (_place(tile % target.tiles_per_ipu, target) for tile in (traffic.sender, traffic.receiver))
+    return from_island + to_island, to_x - from_x
 
 
 def _place(tile: Array, target: Target) -> tuple[Array, Array]:
-    """Column of each tile, and its island, counted from the exchange."""
+    """How far to the right each tile's column is, and its island, counted from the exchange."""
     length = target.chip.tiles // COLUMNS
     column, along = np.divmod(tile, length)
-    return column, np.minimum(along, length - 1 - along) // (TILES_PER_ISLAND // 2)
+    return np.minimum(column, COLUMNS - 1 - column), np.minimum(along, length - 1 - along) // (TILES_PER_ISLAND // 2)
 
 
 def leaves_ipu(traffic: Traffic, target: Target) -> Array:

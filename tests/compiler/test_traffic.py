@@ -27,21 +27,22 @@ def test_an_aligned_pair_receives_the_same_at_twice_the_width():
     pair, apart = (cycles("C2", [0], tiles, 1000, same=True)[0] for tiles in ([2, 3], [1, 2]))
     assert apart - pair == 500
     assert cycles("C2", [0, 1], [2, 3], 1000)[0] == apart
-    assert cycles("C2", [0], [1], 1000, same=True)[0] == cycles("C2", range(6), [1, 2, 3, 4, 5, 0], 1000)[0] - 4 == apart - 2  # islands
+    assert cycles("C2", [0], [1], 1000, same=True)[0] == cycles("C2", range(6), [1, 2, 3, 4, 5, 0], 1000)[0] - 8 == apart - 2  # islands
     assert cycles("C2", [0], [1, 2, 3], 1000, same=True)[0] == pair
     assert cycles("C2", [0], [1, 3], 1000, same=True)[0] == apart  # tile 3 is alone
 
 
 def test_words_that_stay_near_arrive_sooner():
     """
-    Two cycles an island of four tiles: 0, 1, 74 and 75 are one. Within a column those of the receiver, to another one those of the sender too, and
-    six or so from column to column; the first and the last are opposite. Columns of 19 islands on a GC2 and of 23 on the others.
+    Two cycles an island of four tiles, at either end: 0, 1, 74 and 75 are one. From column to column 17 or, to the left, 19 all over the chip; the
+    first column and the last are opposite. Columns of 19 islands on a GC2 and of 23 on the others.
     """
     near, island, same, far = (cycles("C2", [0], [tile], 1)[0] for tile in (1, 2, 75, 37))
     assert (island - near, same - near, far - near) == (2, 0, 36)
-    assert cycles("C2", [37], [1], 1)[0] == near
+    assert cycles("C2", [37], [38], 1)[0] == near + 72
     opposite, next_to, end = (cycles("C2", [0], [76 * column], 1)[0] for column in (15, 1, 8))
-    assert (opposite - near, next_to - near, end - near) == (0, 6, 36)
+    assert (opposite - near, next_to - near, end - near) == (0, 3, 17)
+    assert cycles("C2", [76 * 8], [0], 1)[0] == near + 19
     assert cycles("C2", [646], [37], 1)[0] == 264  # J-PERM-1216, all over a chip
     assert cycles("M2000", [0], [46], 1)[0] - cycles("M2000", [0], [1], 1)[0] == 44
 
