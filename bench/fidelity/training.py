@@ -15,6 +15,7 @@ from itertools import pairwise
 
 import popcore as pc
 from bench.fidelity.figures import Family, Figure
+from bench.fidelity.programs import system_of
 from popcore import FLOAT, HALF, INT, program
 from popcore.ops import gcl, poplin, popnn, popops
 from popcore.ops.popops.expr import Cast, Const, Sqrt, Square, _1, _2, _3
@@ -114,8 +115,8 @@ def _update(graph: pc.Graph, variable: _Variable, threshold: int, step: program.
 
 
 @cache
-def _step_seconds(threshold: int) -> float:
-    graph = pc.Graph(pc.Device("M2000", num_ipus=_REPLICAS).target, replication_factor=_REPLICAS)
+def _step_seconds(system: str, threshold: int) -> float:
+    graph = pc.Graph(pc.Device(system, num_ipus=_REPLICAS).target, replication_factor=_REPLICAS)
     layers = _variables(graph)
     control = graph.add_variable(INT, (1,), mapping="linear", name="control")
     control_stream = graph.add_host_to_device_fifo("control", INT, 1)
@@ -143,7 +144,7 @@ def throughput(figure: Figure) -> float:
     threshold = int(found.group(1)) if found else next((t for name, t in thresholds.items() if name in named), None)
     if threshold is None:
         raise LookupError(f"row {figure.id}: the conditions {named!r} say neither where the state is nor what is sharded")
-    return _REPLICAS * _IMAGES * _TIMES / _step_seconds(threshold)
+    return _REPLICAS * _IMAGES * _TIMES / _step_seconds(system_of(figure), threshold)
 
 
 FAMILIES = (Family("training", r"PX-[\w-]+", throughput),)
