@@ -80,6 +80,12 @@ def _rungs_between(target: Target, source: int, to: int) -> int:
     return rungs
 
 
+def rungs_from_first(target: Target, ipu: int) -> int:
+    """Rungs between the first one of its link domain and that of an IPU, the shorter way where the rails are closed."""
+    domain = target.system.link_domain
+    return abs(_rungs_between(target, ipu // domain * domain, ipu))
+
+
 INTERLEAVED, SERPENT, MIRRORED = "interleaved", "serpent", "mirrored serpent"
 """Patterns of rings, see ``ring_order``."""
 

@@ -7,7 +7,7 @@ import pytest
 
 import popcore as pc
 from popcore import errors
-from popcore.compiler.links import busiest_seconds, latency_seconds, link_loads
+from popcore.compiler.links import TURN_SECONDS, Flow, barrier_lag_seconds, busiest_seconds, latency_seconds, link_loads
 from popcore.topology import MIRRORED, SERPENT, Link, link_sets, ring_order, route, wiring_of
 
 
@@ -131,15 +131,47 @@ def test_bandwidth_is_what_was_measured():
     """
     target = pc.Device("C2", num_ipus=16).target
     for to, rate in ((1, 55.0e9), (2, 27.72e9)):
-        assert 1e9 / busiest_seconds(target, link_loads(target, [(0, (to,), 1e9)])[1]) == pytest.approx(rate, rel=0.02)
+        assert 1e9 / busiest_seconds(target, link_loads(target, [Flow(0, (to,), 1e9)])[1]) == pytest.approx(rate, rel=0.02)
 
 
 def test_flows_over_one_bundle_share_it():
     target = pc.Device("POD16").target
-    alone, shared = (busiest_seconds(target, link_loads(target, flows)[1]) for flows in ([(0, (4,), 1e6)], [(0, (4,), 1e6), (2, (6,), 1e6)]))
+    alone, shared = (busiest_seconds(target, link_loads(target, flows)[1]) for flows in ([Flow(0, (4,), 1e6)], [Flow(0, (4,), 1e6), Flow(2, (6,), 1e6)]))
     assert shared == pytest.approx(2 * alone)
     assert link_loads(target, []) == (0.0, {})
     assert busiest_seconds(target, {}) == 0.0
+
+
+def test_tiles_take_turns_at_every_bundle_of_the_way():
+    """
+    Rows J-P2PLL: 1,216 tiles of a chip send a word each to its partner, along a rail, and across and along: 2.5, 2.5 and 6.0 us.
+    """
+    target = pc.Device("C2", num_ipus=16).target
+    for to, microseconds in ((1, 2.521), (2, 2.524), (3, 5.989)):
+        assert link_loads(target, [Flow(0, (to,), 4 * 1216, 1216)])[0] * 1e6 == pytest.approx(microseconds, rel=0.25)
+    alone, behind = (link_loads(target, flows)[0] for flows in ([Flow(0, (4,), 4)], [Flow(0, (4,), 4), Flow(2, (4,), 400, 100)]))
+    assert behind - alone == pytest.approx(100 * TURN_SECONDS)
+
+
+def test_what_one_tile_receives_is_in_line_already():
+    """
+    Of a gather from two chips over one bundle the turns of one count.
+    """
+    target = pc.Device("C2", num_ipus=16).target
+    flows = [Flow(source, (0,), 4000, 1000) for source in (2, 4)]
+    anywhere, one_tile = (link_loads(target, flows, one_tile_receives=one)[0] for one in (False, True))
+    assert anywhere - one_tile == pytest.approx(1000 * TURN_SECONDS)
+
+
+@pytest.mark.parametrize(("source", "to", "microseconds"), [(14, 15, 0.823), (9, 8, 0.742), (14, 12, 0.706), (2, 14, 1.383), (15, 0, 1.734), (13, 2, 1.382)])
+def test_chips_far_from_the_first_hear_of_a_barrier_later(source, to, microseconds):
+    """
+    Jia et al. 2019, figure 4.4, which has more pairs than the rows that the constants are of.
+    """
+    target = pc.Device("C2", num_ipus=16).target
+    seconds = link_loads(target, [Flow(source, (to,), 4)])[0]
+    assert seconds * 1e6 == pytest.approx(microseconds, rel=0.05)
+    assert seconds == latency_seconds(route(target, source, to)) + barrier_lag_seconds(target, source, to)
 
 
 def test_thousands_of_ipus_are_planned_at_once():
@@ -148,6 +180,6 @@ def test_thousands_of_ipus_are_planned_at_once():
     """
     target = pc.Device("POD256", num_ipus=4096).target
     order = ring_order(target, list(range(4096)))
-    latency, load = link_loads(target, [(a, (b,), 1e6) for a, b in zip(order, order[1:] + order[:1], strict=True)])
+    latency, load = link_loads(target, [Flow(a, (b,), 1e6) for a, b in zip(order, order[1:] + order[:1], strict=True)])
     assert np.isfinite(busiest_seconds(target, load))
     assert latency > 2e-6

@@ -1,19 +1,21 @@
 """Exchange on one chip, and between the IPUs of a C2 system: latency and bandwidth by pattern.
 
-Rows of Jia et al. 2019, chapter 4. Their letters: a is one chip, b two chips of a board, c across boards over a direct link, d over an indirect one, e to
-j one chip to all chips of 2 (e), 4 (h), 8 (i) and 16 (j).
+Rows of Jia et al. 2019, chapter 4. Their letters: a is one chip, b two chips of a board, c across boards over a direct link, d over an indirect one; e, f
+and g like those, but the first chip takes part on both sides, as it does in all chips of 4 (h), 8 (i) and 16 (j).
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+import popcore as pc
 from bench.fidelity.figures import Family, Figure
 from bench.fidelity.programs import graph_of, microseconds, modelled, spread
 from popcore import concat, program
 
 _PARTNER = {"b": 1, "c": 2, "d": 3}  # of IPU 0
-_SYSTEM = {"e": 2, "h": 4, "i": 8, "j": 16}  # IPUs
+_PAIRS = {"e": 1, "f": 2, "g": 3}  # IPU 0 and which
+_SYSTEM = {"h": 4, "i": 8, "j": 16}  # IPUs
 _LARGE = 25_600  # words: 100 KiB, what the bandwidth rows send
 
 
@@ -48,11 +50,15 @@ def permutation(figure: Figure) -> float:
 
 
 def random_traffic(figure: Figure) -> float:
-    """Every tile of a system sends a word to a tile of its own anywhere in it."""
-    graph = graph_of(figure, figure.number(r"(\d+) IPUs"))
-    count = graph.target.num_tiles
-    source = np.random.default_rng(2).permutation(count)
-    return microseconds(graph, program.Copy(spread(graph, "source", source, 1), spread(graph, "target", np.roll(source, 1), 1)))
+    """Every tile of some IPUs sends a word to any tile of them, drawn at random: some get several, others none."""
+    ipus = list(range(figure.number(r"(\d+) IPUs")))
+    if len(ipus) == 2 and "across boards" in figure.conditions:
+        ipus[1] = _PARTNER["c" if "direct" in figure.conditions.replace("no direct", "").replace("indirect", "") else "d"]
+    graph = graph_of(figure, 4 if max(ipus) > 1 and len(ipus) == 2 else len(ipus))
+    tiles = graph.target.tiles_per_ipu
+    source = np.concatenate([ipu * tiles + np.arange(tiles) for ipu in ipus])
+    drawn = source[np.random.default_rng(2).integers(0, len(source), len(source))]
+    return microseconds(graph, program.Copy(spread(graph, "source", source, 1), spread(graph, "target", drawn, 1)))
 
 
 def aggregate(figure: Figure) -> float:
@@ -77,24 +83,28 @@ def between_ipus(figure: Figure) -> float:
     return len(source) * words * 4 / seconds / 1e9
 
 
-def _others(figure: Figure) -> tuple[int, np.ndarray]:
-    """IPUs of the system, and the tiles that receive from (or send to) tile 0: of one chip, of another one, or of all.
+def _one_and_others(figure: Figure) -> tuple[pc.Graph, int, np.ndarray]:
+    """A graph, the tile that sends to (or receives from) others, and those: the first ones of its chip, all of another chip, or all that there are.
 
-    Of a part of a chip whole pairs, if they are even in number, and not tile 0's own; of all, tile 0 does not send to itself.
+    The one is the last of the first chip: among the others only where that whole chip takes part, as section 4.2 says, and then it is left out.
     """
     letter = _letter(figure)
-    ipus, partner = (_SYSTEM[letter], 0) if letter in _SYSTEM else _away(figure)
+    ipus, partner = _away(figure)
     tiles = graph_of(figure).target.tiles_per_ipu
-    if partner:
-        return ipus, np.arange(tiles) + partner * tiles
-    count = figure.number(r"(?:n=|-> )(\d+)", tiles * ipus)
-    return ipus, np.arange(1, count) if count == tiles * ipus else np.arange(2, count + 2)
+    others = np.arange(tiles) + partner * tiles
+    if letter in _PAIRS:
+        partner = _PAIRS[letter]
+        ipus, others = 4 if partner > 1 else 2, np.concatenate([np.arange(tiles), np.arange(tiles) + partner * tiles])
+    elif letter in _SYSTEM:
+        ipus, others = _SYSTEM[letter], np.arange(tiles * _SYSTEM[letter])
+    elif not partner:
+        others = np.arange(figure.number(r"n=(\d+)|(\d+) tiles|-> (\d+)", tiles))
+    return graph_of(figure, ipus), tiles - 1, others[others != tiles - 1]
 
 
 def _broadcast_seconds(figure: Figure, words: int) -> tuple[float, int]:
-    ipus, tiles = _others(figure)
-    graph = graph_of(figure, ipus)
-    source, target = spread(graph, "source", [0], words), spread(graph, "target", tiles, words)
+    graph, one, tiles = _one_and_others(figure)
+    source, target = spread(graph, "source", [one], words), spread(graph, "target", tiles, words)
     return microseconds(graph, program.Copy(source.broadcast(len(tiles), 0), target)) * 1e-6, len(tiles)
 
 
@@ -126,42 +136,51 @@ def broadcast_share(figure: Figure) -> float:
 
 
 def scatter(figure: Figure) -> float:
-    """Tile 0 sends each of n tiles a word of its own."""
-    ipus, tiles = _others(figure)
-    graph = graph_of(figure, ipus)
-    return microseconds(graph, program.Copy(spread(graph, "source", [0], len(tiles)).reshape((len(tiles), 1)), spread(graph, "target", tiles, 1)))
+    """A tile sends each of n others a word of its own."""
+    graph, one, tiles = _one_and_others(figure)
+    return microseconds(graph, program.Copy(spread(graph, "source", [one], len(tiles)).reshape((len(tiles), 1)), spread(graph, "target", tiles, 1)))
 
 
 def gather(figure: Figure) -> float:
-    """Each of n tiles sends tile 0 a word."""
-    ipus, tiles = _others(figure)
-    graph = graph_of(figure, ipus)
-    return microseconds(graph, program.Copy(spread(graph, "source", tiles, 1), spread(graph, "target", [0], len(tiles)).reshape((len(tiles), 1))))
+    """Each of n tiles sends another one a word."""
+    graph, one, tiles = _one_and_others(figure)
+    return microseconds(graph, program.Copy(spread(graph, "source", tiles, 1), spread(graph, "target", [one], len(tiles)).reshape((len(tiles), 1))))
 
 
 def one_sided_bandwidth(figure: Figure) -> float:
     """GB/s of a gather or scatter of messages."""
-    graph = graph_of(figure)
-    tiles, words = np.arange(graph.target.tiles_per_ipu), figure.number(r"(\d+) B each") // 4
-    one, many = spread(graph, "one", [0], len(tiles) * words).reshape((len(tiles), words)), spread(graph, "many", tiles, words)
+    words = figure.number(r"(\d+) B each") // 4
+    graph, center, tiles = _one_and_others(figure)
+    one, many = spread(graph, "one", [center], len(tiles) * words).reshape((len(tiles), words)), spread(graph, "many", tiles, words)
     copy = program.Copy(many, one) if "GAB" in figure.id else program.Copy(one, many)
     return len(tiles) * words * 4 / (microseconds(graph, copy) * 1e-6) / 1e9
 
 
 def all_to_all(figure: Figure) -> float:
-    """Each of n tiles sends each other one a word."""
+    """Each of n tiles, drawn at random as section 4.1.4 draws them, sends each other one a word."""
     graph, count = graph_of(figure), figure.number(r"n=(\d+)")
-    source, target = (spread(graph, name, range(count), count) for name in ("source", "target"))
+    tiles = np.random.default_rng(3).permutation(graph.target.tiles_per_ipu)[:count]
+    source, target = (spread(graph, name, tiles, count) for name in ("source", "target"))
     sent, received = (concat([part for i in range(count) for part in (t[i][:i], t[i][i + 1 :])]) for t in (source.transpose(), target))
     return microseconds(graph, program.Copy(sent, received))
 
 
 def transfer_alone(figure: Figure) -> float:
-    """ns of one word between tiles, the barrier not counted."""
+    """ns of one word between tiles, the barrier not counted: in the first column to its nearest or farthest tile, or the most of any two tiles.
+
+    The latter are the farthest of their columns.
+    """
+    target = graph_of(figure).target
+    column = target.tiles_per_ipu // 16
+    far = column // 2
+    within = {"min": 1, "max": far}[_letter(figure)]
+    pairs = [(0, within)] if "COL" in figure.id else [(far + column * other, far) for other in range(1, 16)]
+    return max(_nanoseconds(figure, *pair) for pair in pairs)
+
+
+def _nanoseconds(figure: Figure, sender: int, receiver: int) -> float:
     graph = graph_of(figure)
-    columns = graph.target.tiles_per_ipu // 64
-    pair = {"min": (0, 1), "max": (0, 4 * (columns - 1))}[_letter(figure)] if "COL" in figure.id else (646, 0)
-    profile = modelled(graph, program.Copy(spread(graph, "source", [pair[0]], 1), spread(graph, "target", [pair[1]], 1)))
+    profile = modelled(graph, program.Copy(spread(graph, "source", [sender], 1), spread(graph, "target", [receiver], 1)))
     return (profile.total_cycles - profile.cycles_by_kind["sync"]) / graph.target.clock_hz * 1e9
 
 

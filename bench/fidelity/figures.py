@@ -28,7 +28,7 @@ class Figure:
     source: str
 
     def number(self, pattern: str, default: int | None = None) -> int:
-        """The first number that ``pattern``, with one group, finds in the conditions.
+        """The number that ``pattern`` finds in the conditions: its group, or that one of its groups that there is.
 
         Raises: LookupError where there is none, and no default.
         """
@@ -37,7 +37,7 @@ class Figure:
             if default is None:
                 raise LookupError(f"row {self.id}: the conditions {self.conditions!r} name no {pattern!r}")
             return default
-        return int(found.group(1).replace(",", ""))
+        return int(found.group(found.lastindex or 1).replace(",", ""))
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from bench.fidelity.figures import Figure
 from popcore import FLOAT, program
 from popcore.profile import Profile
 
-_SYSTEMS = ((r"\bG?C2\b", "C2"), ("Bow", "BOW-2000"), ("GC200|M2000|Mk2", "M2000"), ("Mk1", "C2"))
+_SYSTEMS = ((r"\bG?C2\b", "C2"), ("Bow", "BOW-2000"), ("GC200|M2000|Mk2|IPU Pod", "M2000"), ("Mk1", "C2"))
 
 
 def system_of(figure: Figure) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 
 import popcore as pc
@@ -36,15 +34,6 @@ class Loop(Vertex):
     """A hundred rounds that load a volatile word, add to it and store it."""
 
     word: Output[Vector[FLOAT]]
-
-    def compute(self) -> None:
-        pass
-
-
-class TutorialProduct(Vertex):
-    """A seventh of a row of 1,000 elements times as much of a vector."""
-
-    out: Output[FLOAT]
 
     def compute(self) -> None:
         pass
@@ -117,19 +106,6 @@ def launches(figure: Figure) -> float:
     return cycles(rounds) - (cycles(100) if rounds > 100 else 0)
 
 
-def tutorial_product(figure: Figure) -> float:
-    """Cycles of the compute set of tutorial 6: 10,000 rows in seven parts each, whose vertices say what the tutorial's own estimator says."""
-    graph = graph_of(figure)
-    rows, columns = (int(n) for n in re.search(r"(\d+)x(\d+)", figure.benchmark).groups())  # type: ignore[union-attr]
-    parts = 7
-    out = graph.add_variable(FLOAT, (rows * parts,), mapping="linear", name="partials")
-    products = graph.add_compute_set("products")
-    tiles = np.arange(rows * parts) * graph.target.num_tiles // (rows * parts)
-    graph.map_intervals(out, np.arange(rows * parts), np.ones(rows * parts, np.int64), tiles)
-    graph.add_vertices(products, TutorialProduct, {"out": out}, tiles, cycles=5 + -(-(columns // parts + 1) // 2))
-    return modelled(graph, program.Execute(products)).cycles_by_kind["compute"]
-
-
 def to_host(figure: Figure) -> float:
     """GB/s of 100 MB from one IPU to the host."""
     graph = pc.Graph(pc.Device("M2000", num_ipus=1).target)
@@ -147,6 +123,5 @@ FAMILIES = (
     Family("reduction", r"J-REDB-\w+", reduction_bandwidth),
     Family("random numbers", r"J-PRNG", random_numbers),
     Family("launch", r"LP-[123]", launches),
-    Family("tutorial", r"T6-3", tutorial_product),
     Family("host", r"ED-1", to_host),
 )

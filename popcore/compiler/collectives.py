@@ -8,13 +8,17 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from popcore.compiler.links import RUNG_SECONDS, Flow, busiest_seconds, latency_seconds
+from popcore.compiler.links import RUNG_SECONDS, Flow, busiest_seconds, longest_delay
 from popcore.executable.schedules import ALGORITHMS, REDUCING, CollectiveOperator, chunk_elements
 from popcore.program.collectives import Collective
 from popcore.target import Target
 from popcore.topology import Link, route
 
-STEP_SECONDS = 3.6e-6  # of one step besides its bytes: slice, combine, loop, two barriers and one link; PC-1 (6 MB over 16 IPUs, two ways round)
+STEP_SECONDS = 3.36e-6
+"""Of one step besides its bytes and turns: slice, combine, loop, barriers and one link. PopLibs commit d3f278d8 (2020) lists all-reduces of 1 to 128 KB
+over 16 IPUs, before and after it, 16 steps each: the mean of all eight, less bytes, barrier lag and the turns of their few tiles. Row PC-1, of August 2020
+too, has 16 such steps of 375 kB from 1,202 tiles, and what is left of them is ``links.TURN_SECONDS``."""
+TILE_BYTES = 128  # PopLibs (allReduceReorder): a fragment is spread over the tiles that hold data, but not thinner than this
 
 
 @dataclass(frozen=True)
@@ -52,13 +56,20 @@ def collective_cost(node: Collective) -> CollectiveCost:
     seconds = 0.0
     links: dict[Link, float] = defaultdict(float)
     stages = list(_stages(node))
+    tiles = _tiles_of_an_ipu(node)
     for stage in stages:
-        taken, by_link = _run(whole, stage, graph.target.num_ipus)
+        taken, by_link = _run(whole, stage, graph.target.num_ipus, tiles)
         seconds += taken
         for link, nbytes in by_link.items():
             links[link] += nbytes
     groups = graph.replication_factor // p
     return CollectiveCost(sum(s.steps for s in stages), groups * _sent(node), int(np.ceil(seconds * graph.target.clock_hz)), links)
+
+
+def _tiles_of_an_ipu(node: Collective) -> int:
+    """The most tiles of one IPU that hold a part of the source."""
+    tiles = np.unique(node.src.graph.tile_intervals(node.src)[2])
+    return int(np.bincount(tiles // node.src.graph.target.tiles_per_ipu).max())
 
 
 def _sent(node: Collective) -> int:
@@ -122,24 +133,27 @@ def _hops(node: Collective, span: int, inner: int) -> tuple[tuple[tuple[int, int
     return tuple(found)
 
 
-def _run(whole: Target, stage: _Stage, ipus: int) -> tuple[float, dict[Link, float]]:
-    """Seconds of a stage, and the bytes that it sends over every bundle."""
-    latency = 0.0
+def _run(whole: Target, stage: _Stage, ipus: int, tiles: int) -> tuple[float, dict[Link, float]]:
+    """Seconds of a stage, and the bytes that it sends over every bundle. ``tiles``: of an IPU, that hold data."""
+    senders = min(tiles, max(1, int(-(-stage.fragment // (ipus * TILE_BYTES)))))
     once: dict[Link, float] = defaultdict(float)
+    turns: dict[Link, int] = defaultdict(int)
     links: dict[Link, float] = defaultdict(float)
+    every: dict[tuple[int, int], tuple[Link, ...]] = {}
     for lane, active in zip(stage.flows, stage.active, strict=True):
-        routes = [route(whole, source, to) for source, to in lane]
-        latency = max([latency, *map(latency_seconds, set(routes))])
-        for link, flows in Counter(link for links_of in routes for link in links_of).items():
+        routes = {ends: route(whole, *ends) for ends in lane}
+        every |= routes
+        for link, flows in Counter(link for links_of in routes.values() for link in links_of).items():
             once[link] += flows * stage.fragment / ipus
+            turns[link] += flows * senders
             links[link] += flows * active * stage.mean / ipus
-    seconds = stage.steps * (busiest_seconds(whole, once) + STEP_SECONDS + max(latency - RUNG_SECONDS, 0.0))
+    seconds = stage.steps * (busiest_seconds(whole, once) + STEP_SECONDS + max(longest_delay(whole, every, turns) - RUNG_SECONDS, 0.0))
     return seconds, links
 
 
-def cross_copy_flows(ipus: int, senders: Sequence[int], nbytes: int) -> Iterator[Flow]:
-    """What a CrossReplicaCopy sends."""
+def cross_copy_flows(ipus: int, senders: Sequence[int], nbytes: int, tiles: int = 1) -> Iterator[Flow]:
+    """What a CrossReplicaCopy sends. ``senders``: of each replica the one that it gets data from; ``tiles``: of an IPU, that send."""
     for receiver, sender in enumerate(senders):
         if receiver != sender:
             for j in range(ipus):
-                yield sender * ipus + j, (receiver * ipus + j,), nbytes / ipus
+                yield Flow(sender * ipus + j, (receiver * ipus + j,), nbytes / ipus, tiles)

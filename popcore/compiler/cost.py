@@ -15,21 +15,24 @@ import numpy as np
 from popcore.codelet import Codelet
 from popcore.compiler.ir import GroupPlan, Layout, Moves
 from popcore.compiler.links import busiest_seconds, link_loads
-from popcore.compiler.traffic import Traffic, busiest_words, flows_between_ipus, islands_crossed, leaves_ipu, traffic_of
+from popcore.compiler.traffic import COLUMNS, Traffic, busiest_words, flows_between_ipus, leaves_ipu, traffic_of, way
 from popcore.errors import CodeletError
 from popcore.target import Target
 from popcore.topology import Link
 from popcore.types import Array
 
 EXCHANGE_GENERAL = 263  # cycles beside the words of the busiest tile, barrier included: J-PERM-1216 (0.165 us at 1.6 GHz, one word, all over a chip)
-ISLAND = 2  # cycles less for each island that no word has to pass: JIA section 4.1.2
-ISLANDS_AT_MOST = 36  # islands that are passed all over a GC2, to the exchange and from it, so in EXCHANGE_GENERAL: JIA figure 2.2, 19 in a column
+ISLAND = 2  # of them for each island that the word with the longest way passes: JIA section 4.1.2
+RIGHT, LEFT = 17, 19  # of them from one end of the exchange to the other, seven columns: RE; that to the left is longer: JIA section 4.1.2
+LONGEST_WAY = 2 * 18 * ISLAND + LEFT  # of them all over a GC2: JIA figure 2.2, 19 islands in a column
+EXCHANGE_NEAREST = EXCHANGE_GENERAL - LONGEST_WAY  # the same of a word that passes nothing
 EXCHANGE_GATHER = 120  # the same where one tile receives from many: J-GAL-1216 (0.835 us, 1,216 words)
 EXCHANGE_SCATTER = 286  # the same where one tile sends to many: J-SCL-76 (0.226 us, 76 words)
 EXECUTE = 20  # control cycles of one Execute: LP-1 (two of them around 2 x 3,600 cycles of vertices take 7,238)
 CONTROL = 20  # a branch, a loop's round or a call: taken to cost the supervisor as much as an Execute
 LAUNCH = 6  # cycles to start a worker's vertex: one issue slot of each of the six contexts (ISA 2.3)
 ONTILE_LAUNCH = 45  # cycles to start an on-tile rearrangement on the workers: a supervisor vertex, TS-AMP rows
+ONTILE_RUN = 9  # of them for each run of bytes: two pointer adds, two to pack them, first load, rpt, last store, test for a tail, branch; by hand
 STREAM_SETUP = 1500  # device-side cycles of one stream copy: LP-4
 DEFAULT_PROLOGUE, DEFAULT_PER_ELEMENT = 25, 3  # worker cycles assumed for a codelet that says nothing: PT-add_fp32 (3 a vector), as if not vectorised
 
@@ -68,18 +71,24 @@ def exchange_cost(moves: Moves, layout: Layout, target: Target) -> StepCost:
     inside = (source < tiles) & (dest < tiles)  # the staging area is the host's
     local = inside & (source == dest)
     away = inside & ~local
-    compute = 0
-    if local.any():
-        busiest = np.bincount(dest[local], weights=moves.nbytes[local]).max()
-        compute = ONTILE_LAUNCH + int(-(-busiest // target.memcpy_bytes_per_cycle))
+    compute = _ontile_cycles(moves[local], dest[local], target) if local.any() else 0
     if not away.any():
         return StepCost(compute=compute)
     traffic = traffic_of(moves[away], source[away], dest[away], target.exchange_bytes_per_cycle)
     leaves = leaves_ipu(traffic, target)
     within = _inside_cycles(traffic[~leaves], target)
     crossing, link_bytes, links = _link_cycles(traffic[leaves], target)
-    barrier = target.max_ipu_sync_delay
-    return StepCost(compute, within + crossing - barrier, barrier, exchange_bytes=int(traffic.nbytes.sum()), link_bytes=link_bytes, links=links)
+    barriers = target.max_ipu_sync_delay * bool(within) + min(external_barrier(target), crossing)  # each of the two phases begins with one
+    return StepCost(compute, within + crossing - barriers, barriers, exchange_bytes=int(traffic.nbytes.sum()), link_bytes=link_bytes, links=links)
+
+
+def _ontile_cycles(moves: Moves, tile: Array, target: Target) -> int:
+    """Cycles of moves from place to place on their tiles; its six workers share a tile's. The same put again right behind itself is no run of its own."""
+    again = np.zeros(len(moves), bool)
+    same = (moves.source[1:] == moves.source[:-1]) & (moves.source_offset[1:] == moves.source_offset[:-1]) & (moves.nbytes[1:] == moves.nbytes[:-1])
+    again[1:] = same & (moves.target[1:] == moves.target[:-1]) & (moves.target_offset[1:] == moves.target_offset[:-1] + moves.nbytes[:-1])
+    busiest = np.bincount(tile, weights=moves.nbytes / target.memcpy_bytes_per_cycle + np.where(again, 0, ONTILE_RUN)).max()
+    return ONTILE_LAUNCH + int(np.ceil(busiest))
 
 
 def _inside_cycles(traffic: Traffic, target: Target) -> int:
@@ -92,14 +101,14 @@ def _inside_cycles(traffic: Traffic, target: Target) -> int:
 def _link_cycles(traffic: Traffic, target: Target) -> tuple[int, int, tuple[tuple[Link, float], ...]]:
     """Cycles until the last word has crossed, all bytes that cross, and the bytes of each bundle.
 
-    Words leave their tile, cross the bundles and arrive one behind the other: the slowest of the three sets the pace.
+    Words leave their tile, cross the bundles and arrive one behind the other: the slowest of the three sets the pace. Tiles take turns at a bundle.
     """
     if not len(traffic):
         return 0, 0, ()
     flows = flows_between_ipus(traffic, target)
-    latency, load = link_loads(target, flows)
+    delay, load = link_loads(target, flows, one_tile_receives=bool((traffic.receiver == traffic.receiver[0]).all()))
     pace = max(busiest_seconds(target, load) * target.clock_hz, busiest_words(traffic, target))
-    return int(np.ceil(latency * target.clock_hz + pace)), int(sum(nbytes for _, _, nbytes in flows)), tuple(load.items())
+    return int(np.ceil(delay * target.clock_hz + pace)), int(sum(flow.nbytes for flow in flows)), tuple(load.items())
 
 
 def _exchange_fixed(traffic: Traffic, target: Target) -> int:
@@ -109,7 +118,9 @@ def _exchange_fixed(traffic: Traffic, target: Target) -> int:
         return EXCHANGE_GATHER
     if senders == 1 and receivers > 1 and len(traffic.first) > 1:
         return EXCHANGE_SCATTER
-    return EXCHANGE_GENERAL + ISLAND * (islands_crossed(traffic, target) - ISLANDS_AT_MOST)
+    islands, columns = way(traffic, target)
+    across = np.maximum(RIGHT * columns, -LEFT * columns) / (COLUMNS // 2 - 1)
+    return EXCHANGE_NEAREST + int(np.ceil((ISLAND * islands + across).max()))
 
 
 def _sharers(target: Target, replicas: int, ipus: int) -> int:
@@ -140,9 +151,13 @@ def remote_cost(nbytes: int, target: Target, replicas: int = 1) -> StepCost:
 
 def barrier_cost(target: Target) -> StepCost:
     """A barrier of all tiles; of all IPUs where there are several."""
-    hops = max(target.num_ipus - 1, 0)
-    external = int(np.ceil(2 * hops * target.chip.sync_seconds_per_hop * target.clock_hz))
-    return StepCost(sync=target.max_ipu_sync_delay + external)
+    return StepCost(sync=external_barrier(target))
+
+
+def external_barrier(target: Target) -> int:
+    """Cycles of a barrier of all tiles of all IPUs: a hop within a rung and one for every four IPUs, there and back (PL: setGlobalSyncLatency)."""
+    hops = 1 + target.num_ipus // 4 if target.num_ipus > 1 else 0
+    return target.max_ipu_sync_delay + int(np.ceil(2 * hops * target.chip.sync_seconds_per_hop * target.clock_hz))
 
 
 def compute_cost(groups: Sequence[tuple[Codelet, GroupPlan, Array]], target: Target) -> StepCost:

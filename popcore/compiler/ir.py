@@ -162,7 +162,7 @@ class Moves:
     def __len__(self) -> int:
         return len(self.nbytes)
 
-    def __getitem__(self, which: Array) -> Moves:
+    def __getitem__(self, which: Array | slice) -> Moves:
         return Moves(self.source[which], self.source_offset[which], self.target[which], self.target_offset[which], self.nbytes[which])
 
     def sent_once(self) -> Array:
@@ -198,6 +198,7 @@ class StepPlan:
     groups: tuple[GroupPlan, ...]
     after: Moves
     buffer_bytes: Array  # int64[num_tiles] of exchange buffers the step needs
+    keeping: int = 0  # of ``before`` the last moves, which fetch what an Output field held: elements that its vertex leaves alone stay. A machine has none
 
 
 @dataclass(frozen=True)

@@ -99,14 +99,21 @@ def _through(tile: Array, words: Array, wide: Array, pair: int) -> int:
     return int(np.ceil((narrow + broad / pair).max()))
 
 
-def islands_crossed(traffic: Traffic, target: Target) -> int:
-    """The most islands that a move passes in the columns of its two ends, to the exchange at their foot and from it.
+def way(traffic: Traffic, target: Target) -> tuple[Array, Array]:
+    """How far each move goes: islands that it passes in the columns of its two ends, and columns to the right from one to the other. int64[n] each.
 
-    Tiles are taken to be numbered along a column, island by island: no source says how they are.
+    The exchange lies in the middle, eight columns above it and eight below, which are numbered there and back. A column's tiles are numbered two by
+    two away from the exchange, and on its other half back to it (JIA figure 2.2).
     """
-    column = target.chip.tiles // COLUMNS
-    sender, receiver = (tile % target.tiles_per_ipu % column // TILES_PER_ISLAND for tile in (traffic.sender, traffic.receiver))
-    return int((sender + receiver).max())
+    (from_x, from_island), (to_x, to_island) = (_place(tile % target.tiles_per_ipu, target) for tile in (traffic.sender, traffic.receiver))
+    return from_island + to_island, to_x - from_x
+
+
+def _place(tile: Array, target: Target) -> tuple[Array, Array]:
+    """How far to the right each tile's column is, and its island, counted from the exchange."""
+    length = target.chip.tiles // COLUMNS
+    column, along = np.divmod(tile, length)
+    return np.minimum(column, COLUMNS - 1 - column), np.minimum(along, length - 1 - along) // (TILES_PER_ISLAND // 2)
 
 
 def leaves_ipu(traffic: Traffic, target: Target) -> Array:
@@ -116,7 +123,7 @@ def leaves_ipu(traffic: Traffic, target: Target) -> Array:
 
 
 def flows_between_ipus(traffic: Traffic, target: Target) -> list[Flow]:
-    """What crosses links, of traffic that leaves its IPU: each message once for all the IPUs that receive it."""
+    """What crosses links, of traffic that leaves its IPU: each message once for all the IPUs that receive it; and the tiles that send."""
     from_ipu, to_ipu = traffic.sender // target.tiles_per_ipu, traffic.receiver // target.tiles_per_ipu
     key, at = np.unique(traffic.message * target.num_ipus + to_ipu, return_index=True)
     start, nbytes = from_ipu[at], traffic.nbytes[at]
@@ -124,6 +131,8 @@ def flows_between_ipus(traffic: Traffic, target: Target) -> list[Flow]:
     reached = np.zeros((len(first), target.num_ipus), bool)
     reached[np.repeat(np.arange(len(first)), np.diff(np.append(first, len(key)))), key % target.num_ipus] = True
     kinds, which = np.unique(np.column_stack([start[first], np.packbits(reached, axis=1)]), axis=0, return_inverse=True)
-    load = np.bincount(which.reshape(-1), weights=nbytes[first])
+    which = which.reshape(-1)
+    load = np.bincount(which, weights=nbytes[first])
+    senders = np.bincount(np.unique(which * target.num_tiles + traffic.sender[at][first]) // target.num_tiles)
     ends = [tuple(np.flatnonzero(np.unpackbits(kind[1:].astype(np.uint8))[: target.num_ipus]).tolist()) for kind in kinds]
-    return [(int(kind[0]), to, float(n)) for kind, to, n in zip(kinds, ends, load, strict=True)]
+    return [Flow(int(kind[0]), to, float(n), int(tiles)) for kind, to, n, tiles in zip(kinds, ends, load, senders, strict=True)]

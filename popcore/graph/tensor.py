@@ -424,17 +424,23 @@ class Tensor:
             return self._reordered(dim + 1, lambda a: np.repeat(a, scale, axis=dim))
         return spread.broadcast(scale, dim + 1).flatten(dim, dim + 2)
 
-    def select(self, places: Array) -> Tensor:
-        """Elements of the flattened view, in the order of ``places``, int[n]; a vector. Costs: linear in n."""
+    def select(self, places: Array, lengths: Array | None = None) -> Tensor:
+        """Elements of the flattened view, in the order of ``places``, int[n]; a vector. Costs: linear in n.
+
+        lengths  of each place, so many elements from there on, int[n], 1 or more; one where it is left out
+        """
         first = np.asarray(places, np.int64)
-        bad = first[(first < 0) | (first >= self.num_elements)]
-        if first.ndim != 1 or bad.size:
-            raise ShapeError(
-                f"select of {self!r}: {f'element {bad[0]}' if bad.size else f'places of shape {first.shape}'}", f"a vector of 0 to {self.num_elements - 1}"
-            )
+        count = np.ones(first.shape, np.int64) if lengths is None else np.asarray(lengths, np.int64)
+        if first.ndim != 1 or count.shape != first.shape:
+            raise ShapeError(f"select of {self!r}: places of shape {first.shape}, lengths of shape {count.shape}", "vectors of the same size")
+        bad = np.flatnonzero((first < 0) | (count < 1) | (first + count > self.num_elements))
+        if bad.size:
+            place, length = int(first[bad[0]]), int(count[bad[0]])
+            what = f"element {place}" if length == 1 else f"{length} elements from {place} on"
+            raise ShapeError(f"select of {self!r}: {what}", f"a vector of 0 to {self.num_elements - 1}")
         if not first.size:
             return self._runs(one_run(0, 0), (0,))
-        return self._runs(self.regions().select(first, np.ones(first.size, np.int64)), (first.size,))
+        return self._runs(self.regions().select(first, count), (int(count.sum()),))
 
     def reinterpret(self, dtype: DTypeLike) -> Tensor:
         """The same bits as another element type of the same width."""

@@ -3,10 +3,11 @@
 import csv
 import json
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from bench.fidelity import summary
+from bench.fidelity import stencil, summary
 from bench.fidelity.__main__ import FAMILIES, main
 from bench.fidelity.figures import COLUMNS, PUBLISHED, Result, read
 from bench.fidelity.programs import system_of
@@ -139,6 +140,11 @@ def test_without_what_draws_it_a_report_is_refused(tmp_path, monkeypatch):
         (("PS-S-x", "GC200", "m=k=512, density 1/4", 1, "TFLOP/s"), "sparse product", 0.1, 63),
         (("LB-PH-x-1-exchange", "GC2", "100x100, float2, 1 IPU", 300, "cycles"), "stencil", 50, 600),
         (("J-REDB-x", "GC2", "100 fp32 per tile, 8 tiles", 1, "GB/s"), "reduction", 0.5, 51),
+        (("LB-PH-y-2-global", "GC2", "60x40, half4, 2 IPU", 300, "cycles"), "stencil", 500, 5000),
+        (("LB-GB-tiny-float-4", "GC2", "tiny 30x20, float, 4 IPU", 300, "us"), "stencil", 100, 5000),
+        (("LB-HX-z", "GC2", "implicit, 4x4 block, 3 iterations", 300, "cycles"), "stencil", 1000, 10_000),
+        (("J-GAL-h", "GC2", "4 IPUs", 9, "us"), "gather", 5, 10),
+        (("J-RAND-2", "GC2", "2 IPUs across boards, direct", 2.5, "us"), "random", 1, 3),
     ],
 )
 def test_conditions_say_what_is_run(tmp_path, row, family, low, high):
@@ -146,7 +152,7 @@ def test_conditions_say_what_is_run(tmp_path, row, family, low, high):
     Not the number in an id.
     """
     path, out = written(tmp_path / "figures.csv", row), tmp_path / "out.json"
-    benchmark = {"PS-D16-9-9": "FP16", "PS-S-x": "static b=16", "LB-PH-x-1-exchange": "exchange"}.get(row[0], "")
+    benchmark = {"PS-D16-9-9": "FP16", "PS-S-x": "static b=16", "LB-PH-x-1-exchange": "exchange", "LB-PH-y-2-global": "global exchange"}.get(row[0], "")
     path.write_text(path.read_text(encoding="utf-8").replace(f"{row[1]},,", f"{row[1]},{benchmark},"), encoding="utf-8")
     results("--figures", path, "--json", out)
     found = json.loads(out.read_text(encoding="utf-8"))
@@ -157,11 +163,31 @@ def test_conditions_say_what_is_run(tmp_path, row, family, low, high):
         assert low < found[0]["modelled"] < high
 
 
+def test_an_image_is_cut_as_the_published_program_cuts_it():
+    """
+    Every pixel once: 49 x 24 tiles of 2,200 x 1,122 pixels, the first ones a pixel larger, and strips of columns where these share out more evenly.
+    """
+    for height, width, ipus in ((1122, 2200, 1), (1122, 2200, 16), (302, 499, 8), (7, 3, 2)):
+        seen = np.zeros((height, width), int)
+        for whole in stencil.ipu_rectangles(height, width, ipus):
+            for part in stencil.tile_rectangles(whole, 1216):
+                assert part.tile // 1216 == whole.tile
+                for strip in stencil.strips(part, 6):
+                    seen[strip.top : strip.bottom, strip.left : strip.right] += 1
+        assert (seen == 1).all()
+    tiles = stencil.tile_rectangles(*stencil.ipu_rectangles(1122, 2200, 1), 1216)
+    assert len(tiles) == 49 * 24
+    assert tiles[0] == stencil.Rectangle(0, 0, 47, 0, 45)
+    assert [strip.right for strip in stencil.strips(tiles[0], 6)] == [8, 16, 24, 31, 38, 45]
+    with pytest.raises(LookupError, match="1, 2, 4, 8, 16 IPUs, not on 3"):
+        stencil.ipu_rectangles(100, 100, 3)
+
+
 def test_a_row_is_run_on_its_own_device():
     """
     GC200 is no GC2, whose name is part of its own.
     """
     named = {figure.device.split(" (")[0].split(",")[0]: system_of(figure) for figure in read() if any(family.has(figure) for family in FAMILIES)}
     assert named["GC2"] == named["IPUModel Mk1"] == named["Mk1"] == "C2"
-    assert named["IPUModel Mk2"] == named["GC200/Bow single IPU"] == named["M2000/Bow-2000 class real IPU"] == named["IPU-M2000"] == "M2000"
+    assert named["IPUModel Mk2"] == named["GC200/Bow single IPU"] == named["M2000/Bow-2000 class real IPU"] == named["IPU-M2000"] == named["IPU Pod"] == "M2000"
     assert named["Bow IPU"] == "BOW-2000"

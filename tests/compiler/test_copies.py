@@ -44,7 +44,7 @@ def copies(draw):
     if draw(st.booleans()):
         inner = draw(st.integers(1, 8))
         outer, within = np.divmod(np.arange(count), inner)
-        source = (outer * draw(st.integers(0, 9)) + within * draw(st.integers(0, 3))) * unit
+        source = (outer * draw(st.integers(0, 6)) + within * draw(st.integers(0, 3))) * unit
         slots = np.arange(count)
     return source.astype(np.int64), (ARENA // 2 + slots * width).astype(np.int64), np.full(count, width, np.int64)
 

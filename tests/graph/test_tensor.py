@@ -109,6 +109,9 @@ def test_reinterpret_keeps_the_bits_and_refuses_another_width():
         (lambda t: concat([t, t[:, :2]], 0), r"along dimension 0"),
         (lambda t: concat([]), r"at least one"),
         (lambda t: t.select([24]), r"element 24"),
+        (lambda t: t.select([0, 20], [3, 5]), r"5 elements from 20 on"),
+        (lambda t: t.select([0, 1], [3]), r"places of shape \(2,\), lengths of shape \(1,\)"),
+        (lambda t: t.select([3], [0]), r"0 elements from 3 on"),
     ],
 )
 def test_an_impossible_view_is_refused_with_its_numbers(call, says):
@@ -116,6 +119,18 @@ def test_an_impossible_view_is_refused_with_its_numbers(call, says):
     with pytest.raises(errors.ShapeError, match=says) as caught:
         call(t)
     assert "try: " in str(caught.value)
+
+
+def test_parts_are_selected_in_any_order():
+    """
+    Single elements, or runs; parts may overlap.
+    """
+    t = small_graph().add_variable(FLOAT, (4, 6), name="x")
+    single, runs = t.select([7, 2, 2]), t.select([20, 2, 3], [4, 2, 1])
+    expected = concat([t.flatten()[a:b] for a, b in ((20, 24), (2, 4), (3, 4))])
+    assert runs.shape == expected.shape == (7,)
+    assert runs.get_var_regions() == expected.get_var_regions()
+    assert single.get_var_regions() == concat([t.flatten()[a : a + 1] for a in (7, 2, 2)]).get_var_regions()
 
 
 def test_concat_of_two_element_types_is_refused():

@@ -129,13 +129,15 @@ class _Buffers:
     used: Array
     alignment: int
     before: list[Moves] = field(default_factory=list)
+    keeping: list[Moves] = field(default_factory=list)
     after: list[Moves] = field(default_factory=list)
 
 
 def _plan_compute(step: ComputeStep, layout: Layout) -> StepPlan:
     buffers = _Buffers(layout, np.zeros(layout.num_tiles, np.int64), alignment_of(step.compute_set.groups))
     groups = tuple(_plan_group(group, buffers) for group in step.compute_set.groups.values())
-    return StepPlan(_join(buffers.before), groups, _join(buffers.after), buffers.used)
+    keeping = _join(buffers.keeping)
+    return StepPlan(_join([*buffers.before, keeping]), groups, _join(buffers.after), buffers.used, len(keeping))
 
 
 def _join(parts: Sequence[Moves]) -> Moves:
@@ -154,7 +156,8 @@ def _plan_group(group: VertexGroup, buffers: _Buffers) -> GroupPlan:
     written = Written.by([edges_of[f.name] for f in group.codelet.fields if f.writes])
     for f in group.codelet.fields:
         edges = edges_of[f.name]
-        edge_slab, edge_offset = _place_edges(edges, tile[edges.vertex], None if f.writes else written, buffers, f.align)
+        fetched = buffers.keeping if f.direction == "out" else buffers.before
+        edge_slab, edge_offset = _place_edges(edges, tile[edges.vertex], None if f.writes else written, buffers, fetched, f.align)
         if f.shape == "list":
             first = np.searchsorted(edges.vertex, np.arange(len(order) + 1), "left")
             pieces[f.name] = (first, edge_slab, edge_offset, edges.elements)
@@ -165,8 +168,8 @@ def _plan_group(group: VertexGroup, buffers: _Buffers) -> GroupPlan:
     return GroupPlan(order, tile, slab, offset, sizes, pieces)
 
 
-def _place_edges(edges: FieldEdges, tile: Array, written: Written | None, buffers: _Buffers, align: int = 0) -> tuple[Array, Array]:
-    """The place of each edge; those that do not lie together on their tile get a buffer and copies.
+def _place_edges(edges: FieldEdges, tile: Array, written: Written | None, buffers: _Buffers, fetched: list[Moves], align: int = 0) -> tuple[Array, Array]:
+    """The place of each edge; those that do not lie together on their tile get a buffer and copies, those into it in ``fetched``.
 
     ``written`` is None for a field that writes. For one that reads it is what its group's vertices write: an edge
     that meets it gets a buffer too, so that it is read as it was before the compute set, whatever order a loop has.
@@ -207,7 +210,7 @@ def _place_edges(edges: FieldEdges, tile: Array, written: Written | None, buffer
     within = within - within[first][piece_edge] + start[piece_edge]
     kept = np.isin(piece_edge, owners)
     buffer = layout.buffer_slab(tile[edge])
-    buffers.before.append(Moves(places.slab[kept], places.offset[kept], buffer[kept], within[kept], places.nbytes[kept]))
+    fetched.append(Moves(places.slab[kept], places.offset[kept], buffer[kept], within[kept], places.nbytes[kept]))
     if writes:
         buffers.after.append(Moves(buffer, within, places.slab, places.offset, places.nbytes))
     return slab, offset

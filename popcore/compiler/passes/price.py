@@ -40,7 +40,7 @@ def price(
     by_codelet: list[list[tuple[int, int, int]]] = []
     links: list[list[Loads]] = []  # of each step, of its phases
     for index, (step, plan) in enumerate(zip(code.steps, plans, strict=True)):
-        exchanges = [cost.exchange_cost(moves, layout, target) for moves in (plan.before, plan.after)]
+        exchanges = [cost.exchange_cost(moves, layout, target) for moves in (plan.before[: len(plan.before) - plan.keeping], plan.after)]
         before[index], after[index] = map(_row, exchanges)
         links.append([each.links for each in exchanges])
         by_codelet.append([])
@@ -52,7 +52,8 @@ def price(
                 by_codelet[-1].append((number[group.codelet], len(placed.tile), int(np.ceil(cycles.sum() * group.codelet.workers))))
             before[index] += _row(cost.compute_cost(parts, target))
     streamed = _streamed(code, plans, layout, target)
-    served = [_host_cost(request, data, target, replicas, collectives) for request, data in zip(code.yields, streamed, strict=True)]
+    tiles = _sending_tiles(code, plans, layout, target)
+    served = [_host_cost(request, streamed[i], tiles[i], target, replicas, collectives) for i, request in enumerate(code.yields)]
     hosts = np.array([_row(each) for each in served], np.int64).reshape(-1, COLUMNS)
     table = _instruction_table(code, before, after, hosts, moved, target)
     return Costs(
@@ -104,7 +105,19 @@ def _streamed(code: Code, plans: Sequence[StepPlan], layout: Layout, target: Tar
     return made
 
 
-def _host_cost(request: Yield, streamed: Array, target: Target, replicas: int, collectives: Sequence[CollectiveCost]) -> cost.StepCost:
+def _sending_tiles(code: Code, plans: Sequence[StepPlan], layout: Layout, target: Target) -> list[int]:
+    """For each yield the most tiles of an IPU that put something into the staging area in the step before it, if it is for other replicas; else 1."""
+    made = [1] * len(code.yields)
+    for at in np.flatnonzero(code.instructions[:, 0] == Op.YIELD).tolist():
+        number = int(code.instructions[at, 1])
+        if code.yields[number].kind == "cross_copy":
+            plan = plans[int(code.instructions[at - 1, 1])]
+            tiles = np.unique(np.concatenate([layout.tile_of(moves.source) for moves in (plan.before, plan.after)]))
+            made[number] = int(np.bincount(tiles // target.tiles_per_ipu, minlength=1).max())
+    return made
+
+
+def _host_cost(request: Yield, streamed: Array, tiles: int, target: Target, replicas: int, collectives: Sequence[CollectiveCost]) -> cost.StepCost:
     nbytes = int(np.prod(request.shape, dtype=np.int64)) * request.dtype.nbytes if request.dtype else 0
     if request.kind.startswith("stream"):
         return cost.stream_cost(streamed, target, replicas)
@@ -115,8 +128,8 @@ def _host_cost(request: Yield, streamed: Array, target: Target, replicas: int, c
         made = collectives[request.index]
         return cost.StepCost(exchange=made.cycles, link_bytes=-(-made.bytes_on_links // replicas), links=tuple(made.links.items()))
     if request.kind == "cross_copy":
-        latency, load = link_loads(whole, cross_copy_flows(target.num_ipus, request.rows, nbytes))
-        seconds = latency + busiest_seconds(whole, load)
+        delay, load = link_loads(whole, cross_copy_flows(target.num_ipus, request.rows, nbytes, tiles))
+        seconds = delay + busiest_seconds(whole, load)
         moved = any(sender != receiver for receiver, sender in enumerate(request.rows))
         return cost.StepCost(exchange=int(np.ceil(seconds * target.clock_hz)), link_bytes=nbytes * moved, links=tuple(load.items()))
     if request.kind in ("equal", "error_if"):
