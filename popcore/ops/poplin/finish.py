@@ -10,6 +10,7 @@ from popcore.errors import TileMappingError
 from popcore.graph import Graph, Tensor
 from popcore.graph.regions import Regions, coalesce
 from popcore.graph.tensor import from_regions
+from popcore.ops.poplin.cost import sum_cycles
 from popcore.program import Execute, Sequence
 from popcore.types import Array
 
@@ -29,8 +30,11 @@ def finish(graph: Graph, codelet: Any, parts: Tensor | None, count: int, out: Te
     connections: dict[str, Any] = {"out": (there, begin, length), **fields}
     if parts is not None:
         connections["parts"] = (_gathered(parts, count, order, begin, length), begin * count, np.full(begin.size, count), length)
+    cycles = None
+    if parts is not None:
+        cycles = -(-sum_cycles(graph.target, count, length, parts.dtype, out.dtype) // graph.target.num_worker_contexts)
     step = graph.add_compute_set(name)
-    graph.add_vertices(step, codelet, connections, tile)
+    graph.add_vertices(step, codelet, connections, tile, cycles)
     prog.add(Execute(step))
 
 

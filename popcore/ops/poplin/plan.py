@@ -122,7 +122,7 @@ class Plan:
             each = f"a tile multiplies [{widest[0]}, {widest[1]}] by [{widest[1]}, {widest[2]}] in a step"
         return "\n".join(
             (
-                f"{self.problem}, sums in FLOAT",
+                f"{self.problem}, sums in {self.problem.partials!r}",
                 f"  parts: {split}, serial steps over k {self.serial}",
                 f"  {each}",
                 f"  tiles: {self.tiles} of {self.num_tiles}, from tile {self.first_tile} on",
@@ -166,7 +166,8 @@ def new_plan(target: Target, problem: Problem, sums: bool, proportion: float) ->
         sums: Whether partials are kept apart from the result even where nothing that is summed over is split: it is HALF, or added to something.
         proportion: Of a tile's memory that temporaries may take.
     """
-    k_grain, n_grain = (1, pass_shape(target, problem.dtype)[1]) if problem.channelwise else pass_shape(target, problem.dtype)
+    k_grain, n_grain = pass_shape(target, problem.dtype, problem.partials)
+    k_grain = 1 if problem.channelwise else k_grain
     groups, batch, *rest = problem.lengths
     field, n, kernel, k = rest[: problem.rank], rest[problem.rank], rest[problem.rank + 1 : -1], rest[-1]
     if problem.whole_kernel:
@@ -237,7 +238,8 @@ def _costs(
     columns = np.minimum(-(-n_grains // n_parts) * grains[1], n)
     parts = choices[:, 3 + rank :].prod(axis=1)
     split = (parts > 1) | sums
-    partials = np.where(split, each * rows * columns * 4, 0)
+    wide = problem.partials.nbytes
+    partials = np.where(split, each * rows * columns * wide, 0)
     per_k = each * (slab * (columns if problem.channelwise else 1) + taps * columns) * problem.dtype.nbytes
     most = np.maximum(k_grains // k_parts, 1)  # serial steps that leave a grain in each
     wanted = np.maximum(memory - partials, 1) // np.maximum(per_k * grains[0], 1)
@@ -250,8 +252,8 @@ def _costs(
     exchange = serial * (EXCHANGE_GENERAL + EXECUTE + blocks // width)
     product = serial * each * work_cycles(target, problem, rows, tuple(kernel), depth, columns)
     share = -(-(each * rows * columns) // parts)  # of a result that is shared out to the tiles of its parts
-    received = np.where(parts > 1, EXCHANGE_GENERAL + share * (parts - 1) * 4 // width, 0)
-    total = np.where(split, EXECUTE + received + sum_cycles(target, parts, share), 0)
-    gathered = np.where(parts > 1, share * parts * 4, 0)
+    received = np.where(parts > 1, EXCHANGE_GENERAL + share * (parts - 1) * wide // width, 0)
+    total = np.where(split, EXECUTE + received + sum_cycles(target, parts, share, problem.partials, problem.dtype), 0)
+    gathered = np.where(parts > 1, share * parts * wide, 0)
     temporary = np.maximum(blocks, gathered) + partials
     return exchange + product + total, exchange, product, total, temporary, serial

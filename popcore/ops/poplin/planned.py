@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from popcore.codelets.mat_mul import MatMulAddParts, MatMulSumParts, MatMulZero
+from popcore.codelets.operations import FLOAT_TYPE
 from popcore.graph import Graph, Tensor
 from popcore.ops.poplin.blocks import SUM_SHARE, Blocks
 from popcore.ops.poplin.finish import finish
 from popcore.ops.poplin.plan import Plan
 from popcore.program import Sequence
-from popcore.types import FLOAT, Array, DTypeLike, ElementType, as_element_type
+from popcore.types import Array, DTypeLike, ElementType, as_element_type
 
 
 class Planned(ABC):
@@ -50,25 +51,25 @@ class Planned(ABC):
         if self.nothing:
             finish(self.graph, typed(MatMulZero, out.dtype), None, 0, there, prog, f"{name}/zero")
             return
-        plain = out.dtype is FLOAT and self.plan.sum_parts == 1 and there.simple is not None
+        plain = out.dtype is self.plan.problem.partials and self.plan.sum_parts == 1 and there.simple is not None
         if plain and not (out.intersects_with(a) or out.intersects_with(b)):
             self.multiply(a, b, there, prog, name)
             return
         parts = self._partials(a, b, prog, name)
-        finish(self.graph, typed(MatMulSumParts, out.dtype), parts, self.plan.sum_parts, there, prog, f"{name}/sum")
+        finish(self.graph, typed(MatMulSumParts, parts.dtype, out.dtype), parts, self.plan.sum_parts, there, prog, f"{name}/sum")
 
     def add(self, a: Tensor, b: Tensor, out: Tensor, k: Any, prog: Sequence, name: str) -> None:
         """Add ``k`` times the result to ``out``; ``k`` is a number or a scalar tensor."""
         if not out.num_elements or self.nothing:
             return
         parts = self._partials(a, b, prog, name)
-        codelet = typed(MatMulAddParts, out.dtype, k.dtype if isinstance(k, Tensor) else as_element_type("float"))
+        codelet = typed(MatMulAddParts, parts.dtype, out.dtype, k.dtype if isinstance(k, Tensor) else FLOAT_TYPE)
         finish(self.graph, codelet, parts, self.plan.sum_parts, self.out.view(out), prog, f"{name}/add", k=k)
 
     def _partials(self, a: Tensor, b: Tensor, prog: Sequence, name: str) -> Tensor:
         """The results of each part of the sum, one after the other, each in order of blocks."""
         count, numel = self.plan.sum_parts, self.out.numel
-        parts = self.graph.add_variable(FLOAT, (count * numel,), name=f"{name}/partials")
+        parts = self.graph.add_variable(self.plan.problem.partials, (count * numel,), name=f"{name}/partials")
         tiles = np.moveaxis(self.out_tiles, -1, 0)
         begin = np.arange(count)[:, None] * numel + self.out.start.reshape(1, -1)
         length = np.broadcast_to(self.out.size.reshape(1, -1), begin.shape)

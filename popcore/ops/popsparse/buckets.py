@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from popcore.codelets.mat_mul import MatMulSumParts
+from popcore.codelets.operations import FLOAT_TYPE
 from popcore.codelets.sparse import COLUMN, ROW_BITS, SparseBucket, SparseBucketGradW, SparseBucketSlice, SparseBucketUpdateAdd
 from popcore.errors import GraphError, ShapeError
 from popcore.graph import Graph, Tensor
@@ -160,7 +161,7 @@ def grad_w(graph: Graph, meta_info: Tensor, p: Plan, dy: Tensor, x: Tensor, prog
     cycles = product_cycles(graph.target, x.dtype, p.sides, rows.widths[1][i], np.full(i.size, p.capacity), rows.widths[2][j])
     _add(graph, SparseBucketGradW, x.dtype, fields, tiles, cycles, prog, f"{name}/multiply")
     if not direct:
-        finish(graph, typed(MatMulSumParts, made.dtype), out, p.n_parts, made, prog, f"{name}/sum")
+        finish(graph, typed(MatMulSumParts, FLOAT_TYPE, made.dtype), out, p.n_parts, made, prog, f"{name}/sum")
     return made
 
 
