@@ -48,7 +48,7 @@ POOL_VECTOR = (3, 5)  # forward, of a gradient that compares
 
 
 def pass_shape(target: Target, dtype: ElementType, partials: ElementType = FLOAT_TYPE) -> tuple[int, int]:
-    """(k, n) of the weights that the product unit holds at once.
+    """How much the product unit holds at once: of k, and of the channels or rows of a result.
 
     PopLibs counts twice the units for FLOAT, each row of which takes twice as long as one of HALF.
     """
@@ -58,10 +58,10 @@ def pass_shape(target: Target, dtype: ElementType, partials: ElementType = FLOAT
     return target.get_weights_per_conv_unit(dtype), units
 
 
-def product_cycles(target: Target, dtype: ElementType, rows: Array, depth: Array, columns: Array, partials: ElementType = FLOAT_TYPE) -> Array:
-    """Cycles of a tile for ``[rows, depth] @ [depth, columns]``; the columns of the second matrix are the weights."""
+def product_cycles(target: Target, dtype: ElementType, rows: Array, depth: Array, held: Array, partials: ElementType = FLOAT_TYPE) -> Array:
+    """Cycles of a tile for a product of so many ``rows`` of one operand, which stream past as many as the unit holds at once of ``held`` of the other."""
     per_pass, units = pass_shape(target, dtype, partials)
-    depths, groups, passes = -(-np.asarray(depth) // per_pass), -(-np.asarray(columns) // max(units, per_pass)), -(-np.asarray(columns) // units)
+    depths, groups, passes = -(-np.asarray(depth) // per_pass), -(-np.asarray(held) // max(units, per_pass)), -(-np.asarray(held) // units)
     first, other = (_worker(target, dtype, partials, rows, zeros) for zeros in (True, False))
     once, again = HALF_STATE if dtype is HALF and not _narrow(target, partials) else (0, 0)
     workers, further = target.num_worker_contexts, np.maximum(depths - 1, 0)
@@ -71,9 +71,12 @@ def product_cycles(target: Target, dtype: ElementType, rows: Array, depth: Array
 
 
 def work_cycles(target: Target, problem: Problem, rows: Array, kernel: tuple[Array, ...], depth: Array, columns: Array) -> Array:
-    """Cycles of a tile for its part of ``problem``: so many rows, kernel elements of each dimension, k and columns."""
+    """Cycles of a tile for its part of ``problem``: so many rows, kernel elements of each dimension, k and columns.
+
+    Of a product of matrices the unit holds the left one, as PopLibs has it (it swaps the operands of the convolution that it makes of it).
+    """
     if not problem.windows:
-        return product_cycles(target, problem.dtype, rows, depth, columns, problem.partials)
+        return product_cycles(target, problem.dtype, columns, depth, rows, problem.partials)
     rows = -(-np.asarray(rows) // problem.apart)
     elements = np.prod(np.broadcast_arrays(*kernel), axis=0)
     if problem.channelwise:

@@ -10,7 +10,7 @@ from popcore.codelets.mat_mul import MatMulAddBlock, MatMulAddHalfBlock, MatMulB
 from popcore.codelets.rounded import MatMulAddRoundedBlock, MatMulRoundedBlock
 from popcore.graph import Graph, Tensor
 from popcore.ops.poplin.blocks import Blocks, single
-from popcore.ops.poplin.cost import product_cycles
+from popcore.ops.poplin.cost import work_cycles
 from popcore.ops.poplin.params import Settings, Sizes
 from popcore.ops.poplin.plan import SHARED, PlanningCache
 from popcore.ops.poplin.planned import Planned
@@ -71,7 +71,7 @@ class Product(Planned):
                 "b": (right, self.b.start[g, block, j], depth, columns),
                 "c": (out, start, rows, columns),
             }
-            each = product_cycles(target, p.problem.dtype, rows, depth, columns, p.problem.partials)
+            each = work_cycles(target, p.problem, rows, (), depth, columns)
             cycles = -(-each // target.num_worker_contexts)
             self.graph.add_vertices(step, codelet, connections, tiles, cycles)
             prog.add(Execute(step))
