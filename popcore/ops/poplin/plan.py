@@ -14,6 +14,7 @@ import numpy as np
 from popcore.compiler.cost import EXCHANGE_GENERAL, EXECUTE
 from popcore.ops.poplin.cost import pass_shape, sum_cycles, work_cycles
 from popcore.ops.poplin.problem import Problem
+from popcore.ops.poplin.stages import stage_table
 from popcore.ops.poputil import choose_mapping_offset
 from popcore.target import Target
 from popcore.types import Array
@@ -265,12 +266,27 @@ def _costs(
     moved = blocks if problem.windows else _received(target, each * rows * depth, each * columns * depth, batch_parts, n_parts) * problem.dtype.nbytes
     exchange = serial * (np.where(moved > 0, EXCHANGE_GENERAL, 0) + EXECUTE + moved // width)
     product = serial * each * work_cycles(target, problem, rows, tuple(kernel), depth, columns)
-    share = -(-(each * rows * columns) // parts)  # of a result that is shared out to the tiles of its parts
-    received = np.where(parts > 1, EXCHANGE_GENERAL + share * (parts - 1) * wide // width, 0)
-    total = np.where(split, EXECUTE + received + sum_cycles(target, parts, share, problem.partials, problem.dtype), 0)
-    gathered = np.where(parts > 1, share * parts * wide, 0)
+    total = np.where(split, _summing(target, problem, parts, each * rows * columns), 0)
+    gathered = np.where(parts > 1, each * rows * columns * wide, 0)  # by the first stage
     temporary = np.maximum(blocks, gathered) + partials
     return exchange + product + total, exchange, product, total, temporary, serial
+
+
+def _summing(target: Target, problem: Problem, parts: Array, elements: Array) -> Array:
+    """Cycles of all stages in which ``parts`` partial results of so many elements are added up, each shared out to the tiles that made them."""
+    made = np.zeros(len(parts), np.int64)
+    depths = stage_table(parts)
+    last = np.argmax(np.cumprod(depths, axis=1) >= parts[:, None], axis=1)
+    for stage, depth in enumerate(depths.T):
+        elements = -(-elements // depth)
+        received = np.where(depth > 1, EXCHANGE_GENERAL + elements * (depth - 1) * problem.partials.nbytes // target.exchange_bytes_per_cycle, 0)
+        added = np.where(
+            stage < last,
+            sum_cycles(target, depth, elements, problem.partials, problem.partials),
+            sum_cycles(target, depth, elements, problem.partials, problem.dtype),
+        )
+        made += np.where(stage <= last, EXECUTE + received + added, 0)
+    return made
 
 
 def _received(target: Target, left: Array, right: Array, left_parts: Array, right_parts: Array) -> Array:
