@@ -112,8 +112,8 @@ def _narrow(target: Target, partials: ElementType) -> bool:
 
 
 def _load(target: Target, dtype: ElementType, units: int) -> int:
-    """Cycles for the weights of a pass."""
-    return -(-target.get_weights_per_conv_unit(dtype) * units * dtype.nbytes // target.conv_unit_coeff_load_bytes_per_cycle)
+    """Cycles for the weights of a pass: 64 bits at a time, as PopLibs has it where ``use128BitConvUnitLoad`` is not asked for."""
+    return -(-target.get_weights_per_conv_unit(dtype) * units * dtype.nbytes * 8 // target.data_path_width)
 
 
 def _worker(target: Target, dtype: ElementType, partials: ElementType, rows: Array, zeros: bool) -> Array:
