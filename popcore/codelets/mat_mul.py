@@ -14,6 +14,7 @@ from typing import Any, Generic, TypeVar
 from popcore.codelet import InOut, Input, Matrix, MultiVertex, Output, Vector
 from popcore.types import FLOAT, HALF
 
+P = TypeVar("P", bound=float)
 T = TypeVar("T", bound=float)
 K = TypeVar("K", bound=float)
 
@@ -327,19 +328,14 @@ def _share(n: int) -> int:
 def _one_sum(parts: Any, i: int) -> float:
     total = 0.0
     for r in range(len(parts)):
-        total += parts[r, i]
+        total += float(parts[r, i])
     return total
 
 
-def _bundles(rows: int, n: int) -> float:
-    """Of a worker: the prologue, then a vector of two a cycle for each row, and to store: as PopLibs' reductions."""
-    return 30 + (rows + 1) * _share(n) / 2
+class MatMulSumParts(MultiVertex, Generic[P, T]):
+    """out[i] = parts[0, i] + parts[1, i] + ..., in FLOAT, rounded once. What it takes is given with its vertices."""
 
-
-class MatMulSumParts(MultiVertex, Generic[T]):
-    """out[i] = parts[0, i] + parts[1, i] + ..., rounded once."""
-
-    parts: Input[Matrix[FLOAT]]
+    parts: Input[Matrix[P]]
     out: Output[Vector[T]]
 
     def compute(self, worker: int) -> None:
@@ -350,14 +346,14 @@ class MatMulSumParts(MultiVertex, Generic[T]):
             t0 = t1 = t2 = t3 = t4 = t5 = t6 = t7 = 0.0
             for r in range(len(parts)):
                 row = parts[r]
-                t0 += row[i]
-                t1 += row[i + 1]
-                t2 += row[i + 2]
-                t3 += row[i + 3]
-                t4 += row[i + 4]
-                t5 += row[i + 5]
-                t6 += row[i + 6]
-                t7 += row[i + 7]
+                t0 += float(row[i])
+                t1 += float(row[i + 1])
+                t2 += float(row[i + 2])
+                t3 += float(row[i + 3])
+                t4 += float(row[i + 4])
+                t5 += float(row[i + 5])
+                t6 += float(row[i + 6])
+                t7 += float(row[i + 7])
             out[i] = t0
             out[i + 1] = t1
             out[i + 2] = t2
@@ -371,14 +367,11 @@ class MatMulSumParts(MultiVertex, Generic[T]):
             out[i] = _one_sum(parts, i)
             i += 1
 
-    def cycles(self) -> float:
-        return _bundles(*self.parts.shape)
 
+class MatMulAddParts(MultiVertex, Generic[P, T, K]):
+    """out[i] += k * (parts[0, i] + parts[1, i] + ...), in FLOAT, rounded once. What it takes is given with its vertices."""
 
-class MatMulAddParts(MultiVertex, Generic[T, K]):
-    """out[i] += k * (parts[0, i] + parts[1, i] + ...), rounded once."""
-
-    parts: Input[Matrix[FLOAT]]
+    parts: Input[Matrix[P]]
     k: Input[K]
     out: InOut[Vector[T]]
 
@@ -388,9 +381,6 @@ class MatMulAddParts(MultiVertex, Generic[T, K]):
         first = worker * _share(len(out))
         for i in range(first, min(len(out), first + _share(len(out)))):
             out[i] = float(out[i]) + k * _one_sum(parts, i)
-
-    def cycles(self) -> float:
-        return _bundles(*self.parts.shape) + _share(len(self.out))
 
 
 class MatMulZero(MultiVertex, Generic[T]):

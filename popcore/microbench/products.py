@@ -26,8 +26,8 @@ def _product(target: Target, dtype: DTypeLike, m: int, k: int, n: int, partials:
 
 def _amp(dtype: DTypeLike, partials: str) -> Callable[[Target, int], float]:
     def measure(target: Target, rows: int) -> float:
-        """FLOP a cycle of a tile that multiplies [rows, 16] by [16, 16], from the start of the vertex to its end."""
-        return 2 * rows * 16 * 16 / _product(target.virtual(1), dtype, rows, 16, 16, partials).cycles_by_kind["compute"]
+        """FLOP a cycle of a tile that holds [16, 16] and streams so many rows of 16 past it, from the start of the vertex to its end."""
+        return 2 * rows * 16 * 16 / _product(target.virtual(1), dtype, 16, 16, rows, partials).cycles_by_kind["compute"]
 
     return measure
 
@@ -46,7 +46,7 @@ def _sizes(target: Target) -> list[int]:
     return [size for size in powers(64, 4096, 2) if 3 * size * size * 4 <= room]
 
 
-_KINDS = (("half, sums of float", HALF, "float"), ("float", FLOAT, "float"))
+_KINDS = (("half, sums of half", HALF, "half"), ("half, sums of float", HALF, "float"), ("float", FLOAT, "float"))
 SWEEPS = (
     *(Sweep(f"AMP {name}", "rows", "FLOP/cycle", lambda target: powers(16, 2048, 2), _amp(dtype, sums)) for name, dtype, sums in _KINDS),
     *(Sweep(f"GEMM {name}", "rows and columns", "TFLOP/s", _sizes, _gemm(dtype, sums)) for name, dtype, sums in _KINDS),

@@ -52,16 +52,19 @@ def test_pair_of_tiles_comes_near_the_width_of_the_exchange(results):
     assert 0.97 * peak < results.of("bandwidth of a pair")[65_536] <= peak
 
 
-@pytest.mark.parametrize("name", ["AMP half, sums of float", "AMP float"])
-def test_product_unit_comes_near_its_peak(results, name):
+@pytest.mark.parametrize(("name", "least"), [("AMP half, sums of half", 0.9), ("AMP half, sums of float", 0.9), ("AMP float", 0.6)])
+def test_product_unit_comes_near_its_peak(results, name, least):
     """
-    Many rows hide what loading weights takes.
+    Many rows hide what loading weights takes. In FLOAT every second pass here writes zeros first, which takes as long again as its products.
     """
     target = results.target
-    half = name.startswith("AMP half")
-    units = target.fp16_in_fp32_out_conv_units_per_tile if half else target.fp32_in_fp32_out_conv_units_per_tile
-    peak = 2 * units * target.get_vector_width(pc.HALF if half else pc.FLOAT)
-    assert 0.9 * peak < results.of(name)[2048] <= peak
+    units = {
+        "AMP half, sums of half": target.fp16_in_fp16_out_conv_units_per_tile,
+        "AMP half, sums of float": target.fp16_in_fp32_out_conv_units_per_tile,
+        "AMP float": target.fp32_in_fp32_out_conv_units_per_tile,
+    }[name]
+    peak = 2 * units * target.get_vector_width(pc.FLOAT if name == "AMP float" else pc.HALF)
+    assert least * peak < results.of(name)[2048] <= peak
 
 
 def test_what_a_machine_lacks_is_left_out():

@@ -2,7 +2,8 @@
 
 Activations are ``[batch, groups * channels, *field]``, weights ``[groups, output channels, input channels, *kernel]``; ``ConvParams`` says
 the rest. Options of all of them: ``availableMemoryProportion`` (0.6: of a tile's memory that temporaries may take), ``partialsType``
-("float"), ``pass`` (one of PopLibs' names; layouts are the same for all). All take a ``cache`` of plans; without one the process has its own.
+("float"; "half" as in ``mat_mul``), ``pass`` (one of PopLibs' names; layouts are the same for all). All take a ``cache`` of plans; without one
+the process has its own.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from popcore.graph import Graph, Tensor
 from popcore.ops import popops
 from popcore.ops.poplin.conv_params import ConvParams, get_weight_update_params
 from popcore.ops.poplin.convolve import Convolution
-from popcore.ops.poplin.params import CONV_PASSES, Options, factor, memory_proportion
+from popcore.ops.poplin.params import CONV_PASSES, Options, factor, settings_of
 from popcore.ops.poplin.plan import PlanningCache
 from popcore.ops.popops import common
 from popcore.ops.poputil import map_tensor_linearly
@@ -82,7 +83,7 @@ def convolution(
     options: Options = None,
     cache: Cache = None,
 ) -> Tensor:
-    """``activations`` convolved with ``weights``: ``[batch, groups * output channels, *output field]``, summed in FLOAT and rounded once.
+    """``activations`` convolved with ``weights``: ``[batch, groups * output channels, *output field]``, summed in FLOAT (or as ``partialsType`` says) and rounded once.
 
     Any views on any tiles; ones that ``create_input`` and ``create_weights`` made are moved least.
 
@@ -203,7 +204,7 @@ def convolution_bias_update(
     Raises: ShapeError, ElementTypeError, OptionError
     """
     call = name or "convolution_bias_update"
-    memory_proportion(options, call, "pass", CONV_PASSES)
+    settings_of(options, call, "pass", CONV_PASSES)
     _check(call, "biases", biases, (_channels(z_deltas, call),), biases.dtype)
     _check_written(call, biases)
     total = popops.reduce(graph, z_deltas, (0, *range(2, z_deltas.rank)), popops.Operation.ADD, prog, call, out_type=FLOAT)
@@ -226,10 +227,11 @@ def report_plan_estimated_costs(graph: Graph, params: ConvParams, options: Optio
     return PlanCosts(made.cycles, made.temporary_bytes)
 
 
-def _convolution(graph: Graph, params: ConvParams, options: Options, call: str, cache: Cache, sums: bool = False) -> Convolution:
+def _convolution(graph: Graph, params: ConvParams, options: Options, call: str, cache: Cache, added: bool = False) -> Convolution:
+    """``added``: whether the result is to be added to something."""
     if not isinstance(params, ConvParams):
         raise GraphError(f"{call}: params are {params!r:.80}", "a ConvParams")
-    return Convolution(graph, params, sums or params.types[1] is not FLOAT, memory_proportion(options, call, "pass", CONV_PASSES), cache)
+    return Convolution(graph, params, None if added else params.types[1], settings_of(options, call, "pass", CONV_PASSES), cache)
 
 
 def _checked(
@@ -252,7 +254,7 @@ def _weight_update(
     """The convolution whose result is ``[input channels, groups * output channels, *kernel]`` of the weights; its operands."""
     _check(call, "z_deltas", z_deltas, params.output_shape, params.types[0])
     _check(call, "activations", activations, params.input_shape, params.types[0])
-    made = _convolution(graph, get_weight_update_params(params), options, call, cache, sums=True)
+    made = _convolution(graph, get_weight_update_params(params), options, call, cache, added=True)
     groups, batch, inputs, outputs = params.num_conv_groups, params.batch_size, params.input_channels_per_conv_group, params.output_channels_per_conv_group
     data = activations.reshape((batch, groups, inputs, *params.input_field_shape))
     data = data.dim_shuffle([2, 1, 0, *range(3, data.rank)]).reshape((inputs, groups * batch, *params.input_field_shape))

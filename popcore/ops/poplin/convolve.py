@@ -6,10 +6,12 @@ import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise, product
+from typing import Any
 
 import numpy as np
 
-from popcore.codelets.convolution import ConvAddBlock, ConvAddHalfBlock, ConvBlock, ConvChannelwiseBlock, ConvHalfBlock
+from popcore.codelets.convolution import ConvAddBlock, ConvAddHalfBlock, ConvAddRoundedBlock, ConvBlock, ConvChannelwiseBlock, ConvHalfBlock, ConvRoundedBlock
+from popcore.codelets.operations import FLOAT_TYPE
 from popcore.graph import Graph, Tensor
 from popcore.graph.regions import coalesce
 from popcore.graph.tensor import from_regions
@@ -17,14 +19,19 @@ from popcore.ops.poplin.blocks import SHARE, Blocks, single, whole
 from popcore.ops.poplin.conv_params import ConvParams
 from popcore.ops.poplin.conv_work import LONG, Axis, axis, work_list
 from popcore.ops.poplin.cost import work_cycles
+from popcore.ops.poplin.params import Settings
 from popcore.ops.poplin.plan import SHARED, PlanningCache
 from popcore.ops.poplin.planned import Planned, typed
 from popcore.ops.poplin.problem import Problem, Window
 from popcore.program import Copy, Execute, Sequence
 from popcore.types import INT, Array, ElementType
 
-_CODELETS = {"float": (ConvBlock, ConvAddBlock), "half": (ConvHalfBlock, ConvAddHalfBlock)}
-"""By element type: of the first serial step, and of those that follow."""
+_CODELETS: dict[tuple[str, str], Any] = {
+    ("float", "float"): (ConvBlock, ConvAddBlock),
+    ("half", "float"): (ConvHalfBlock, ConvAddHalfBlock),
+    ("half", "half"): (ConvRoundedBlock, ConvAddRoundedBlock),
+}
+"""By element types of operands and sums: of the first serial step, and of those that follow."""
 
 
 @dataclass(frozen=True)
@@ -49,13 +56,16 @@ class Convolution(Planned):
     Where every group has one channel in and one out they are channels of one group instead, each by itself (depthwise, pooling).
     """
 
-    def __init__(self, graph: Graph, params: ConvParams, sums: bool, proportion: float, cache: PlanningCache | None = None, whole_kernel: bool = False) -> None:
+    def __init__(
+        self, graph: Graph, params: ConvParams, output: ElementType | None, settings: Settings, cache: PlanningCache | None = None, whole_kernel: bool = False
+    ) -> None:
+        """``output``: the type of the result; None where it is added to something."""
         self.graph = graph
         self.params = p = params if params.rank else replace(params, input_field_shape=(1,), kernel_shape=(1,))
         self.tables = [p.input_indices(d) for d in range(p.rank)]
-        problem = problem_of(p, whole_kernel)
+        problem = problem_of(p, settings, whole_kernel)
         groups, self.channelwise = problem.groups, problem.channelwise
-        self.plan = (SHARED if cache is None else cache).plan(graph.target, problem, sums, proportion)
+        self.plan = (SHARED if cache is None else cache).plan(graph.target, problem, output is not problem.partials, settings.proportion)
         cuts = self.plan
         channels = cuts.n_cuts if self.channelwise else cuts.k_cuts
         self.data = Blocks((single(groups), whole(p.batch_size), *(whole(x) for x in p.input_field_shape), channels))
@@ -184,7 +194,7 @@ class Convolution(Planned):
             block = v.part * p.serial + s
             depth = self.weights.widths[-2][block]
             step = self.graph.add_compute_set(f"{name}/multiply" + (f" {s}" if p.serial > 1 else ""))
-            codelet = typed(ConvChannelwiseBlock, p.problem.dtype) if self.channelwise else _CODELETS[p.problem.dtype.kind][min(s, 1)]
+            codelet = typed(ConvChannelwiseBlock, p.problem.dtype) if self.channelwise else _CODELETS[p.problem.dtype.kind, p.problem.partials.kind][min(s, 1)]
             q = v.j if self.channelwise else block
             at = begin[v.g, q, v.i * kernels + v.kernel]
             connections = {
@@ -262,15 +272,16 @@ class Convolution(Planned):
         return apart.dim_shuffle([1, 0, *range(3, apart.rank), 2])
 
 
-def problem_of(params: ConvParams, whole_kernel: bool = False) -> Problem:
-    """What the planner is asked for a convolution."""
+def problem_of(params: ConvParams, settings: Settings, whole_kernel: bool = False) -> Problem:
+    """What the planner is asked for a convolution. Sums of channels that are each by themselves are always FLOAT."""
     groups, k, n = params.num_conv_groups, params.input_channels_per_conv_group, params.output_channels_per_conv_group
     channelwise = k == n == 1
     if channelwise:
         groups, n = 1, groups
     step, move, spread = params.output_transform.stride, params.kernel_transform.dilation, params.input_transform.dilation
     windows = tuple(Window(params.output_size(d), params.kernel_shape[d], params.input_field_shape[d], step[d], move[d], spread[d]) for d in range(params.rank))
-    return Problem(groups, params.batch_size, k, n, params.types[0], windows, channelwise, whole_kernel)
+    partials = FLOAT_TYPE if channelwise else settings.partials_of(params.types[0])
+    return Problem(groups, params.batch_size, k, n, params.types[0], windows, channelwise, whole_kernel, partials)
 
 
 def _owners(cuts: Array) -> Array:

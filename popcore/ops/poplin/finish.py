@@ -7,11 +7,24 @@ from typing import Any
 import numpy as np
 
 from popcore.errors import TileMappingError
-from popcore.graph import Graph, Tensor
+from popcore.graph import ComputeSet, Graph, Tensor
 from popcore.graph.regions import Regions, coalesce
 from popcore.graph.tensor import from_regions
+from popcore.ops.poplin.cost import sum_cycles
 from popcore.program import Execute, Sequence
 from popcore.types import Array
+
+
+def add_sums(graph: Graph, step: ComputeSet, codelet: Any, parts: Tensor | None, count: int, out: Tensor, **fields: Any) -> None:
+    """The vertices of ``finish``, for a compute set that more may be done in."""
+    order, begin, length, tile = _shares(graph, out)
+    there = from_regions(out._variables(), out.dtype, out.shape, out.regions().select(order.ids, order.length), out)
+    connections: dict[str, Any] = {"out": (there, begin, length), **fields}
+    cycles = None
+    if parts is not None:
+        connections["parts"] = (_gathered(parts, count, order, begin, length), begin * count, np.full(begin.size, count), length)
+        cycles = -(-sum_cycles(graph.target, count, length, parts.dtype, out.dtype) // graph.target.num_worker_contexts)
+    graph.add_vertices(step, codelet, connections, tile, cycles)
 
 
 def finish(graph: Graph, codelet: Any, parts: Tensor | None, count: int, out: Tensor, prog: Sequence, name: str, **fields: Any) -> None:
@@ -24,13 +37,8 @@ def finish(graph: Graph, codelet: Any, parts: Tensor | None, count: int, out: Te
 
     Raises: TileMappingError: elements of ``out`` are on no tile.
     """
-    order, begin, length, tile = _shares(graph, out)
-    there = from_regions(out._variables(), out.dtype, out.shape, out.regions().select(order.ids, order.length), out)
-    connections: dict[str, Any] = {"out": (there, begin, length), **fields}
-    if parts is not None:
-        connections["parts"] = (_gathered(parts, count, order, begin, length), begin * count, np.full(begin.size, count), length)
     step = graph.add_compute_set(name)
-    graph.add_vertices(step, codelet, connections, tile)
+    add_sums(graph, step, codelet, parts, count, out, **fields)
     prog.add(Execute(step))
 
 

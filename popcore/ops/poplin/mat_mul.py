@@ -1,7 +1,9 @@
 """Products of matrices, one or many at once. After ``poplin/MatMul.hpp``, in snake_case.
 
-Options of all of them: ``availableMemoryProportion`` (0.6: of a tile's memory that temporaries may take), ``partialsType`` ("float"),
-``fullyConnectedPass`` (one of PopLibs' names; layouts are the same for all). All take a ``cache`` of plans; without one the process has its own.
+Options of all of them: ``availableMemoryProportion`` (0.6: of a tile's memory that temporaries may take), ``partialsType`` ("float", or
+"half": sums of HALF are rounded to HALF at every 16 of k, which is twice as fast where the product unit has twice as many units for it, and
+moves half as much), ``fullyConnectedPass`` (one of PopLibs' names; layouts are the same for all). All take a ``cache`` of plans; without one
+the process has its own.
 """
 
 from __future__ import annotations
@@ -10,10 +12,10 @@ from collections.abc import Sequence
 
 from popcore import program
 from popcore.graph import Graph, Tensor
-from popcore.ops.poplin.params import Options, Sizes, check_tensors, factor, floating, memory_proportion, sizes_of
+from popcore.ops.poplin.params import Options, Sizes, check_tensors, factor, floating, settings_of, sizes_of
 from popcore.ops.poplin.plan import PlanningCache
 from popcore.ops.poplin.product import Product
-from popcore.types import FLOAT, DTypeLike, ElementType
+from popcore.types import DTypeLike, ElementType
 
 Shape = Sequence[int]
 Cache = PlanningCache | None
@@ -106,7 +108,7 @@ def mat_mul(
     options: Options = None,
     cache: Cache = None,
 ) -> Tensor:
-    """``[m, k] @ [k, n]``, summed in FLOAT and rounded to ``output_type`` (that of ``a``) once.
+    """``[m, k] @ [k, n]``, summed in FLOAT (or as ``partialsType`` says) and rounded to ``output_type`` (that of ``a``) once.
 
     Any views on any tiles; ones that ``create_mat_mul_input_...`` made are moved least.
 
@@ -178,8 +180,8 @@ def mat_mul_grouped_report_plan(
     return _report(graph, input_type, output_type, a_shape, b_shape, options, cache, 3, "mat_mul_grouped_report_plan")
 
 
-def _product(graph: Graph, sizes: Sizes, dtype: ElementType, output: ElementType, options: Options, cache: Cache, call: str) -> Product:
-    return Product(graph, sizes, dtype, output is not FLOAT, memory_proportion(options, call), cache)
+def _product(graph: Graph, sizes: Sizes, dtype: ElementType, output: ElementType | None, options: Options, cache: Cache, call: str) -> Product:
+    return Product(graph, sizes, dtype, output, settings_of(options, call), cache)
 
 
 def _created(
@@ -230,7 +232,7 @@ def _acc(
     graph: Graph, c: Tensor, k: float | Tensor, a: Tensor, b: Tensor, prog: program.Sequence, name: str, options: Options, cache: Cache, rank: int, call: str
 ) -> None:
     sizes = check_tensors(call, rank, a=a, b=b, c=c)
-    product = Product(graph, sizes, a.dtype, True, memory_proportion(options, call), cache)
+    product = _product(graph, sizes, a.dtype, None, options, cache, call)
     product.add(_grouped(a), _grouped(b), _grouped(c), factor(k, call), prog, name or call)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from popcore.codelets.operations import FLOAT_TYPE
 from popcore.errors import ElementTypeError, GraphError, OptionError, ShapeError, near_matches
 from popcore.graph import Tensor
 from popcore.types import FLOAT, HALF, DTypeLike, ElementType, as_element_type
@@ -14,6 +15,18 @@ PASSES = ("NONE", "INFERENCE_FWD", "TRAINING_FWD", "TRAINING_BWD", "TRAINING_WU"
 CONV_PASSES = (*PASSES, "FC_INFERENCE_FWD", "FC_TRAINING_FWD", "FC_TRAINING_BWD", "FC_TRAINING_WU")
 MEMORY_PROPORTION = 0.6
 Options = Mapping[str, Any] | None
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What options say of a product's plan: the share of a tile's memory that temporaries may take, and what sums of HALF products are."""
+
+    proportion: float = MEMORY_PROPORTION
+    partials: ElementType = FLOAT_TYPE
+
+    def partials_of(self, dtype: ElementType) -> ElementType:
+        """What sums of products of ``dtype`` are: those of FLOAT always FLOAT, as the product unit makes them."""
+        return self.partials if dtype is HALF else FLOAT_TYPE
 
 
 @dataclass(frozen=True)
@@ -69,8 +82,8 @@ def floating(dtype: DTypeLike, call: str) -> ElementType:
     return element
 
 
-def memory_proportion(options: Options, call: str, pass_name: str = "fullyConnectedPass", passes: tuple[str, ...] = PASSES) -> float:
-    """The option ``availableMemoryProportion``; the others are checked.
+def settings_of(options: Options, call: str, pass_name: str = "fullyConnectedPass", passes: tuple[str, ...] = PASSES) -> Settings:
+    """The options ``availableMemoryProportion`` and ``partialsType``; the others are checked.
 
     Raises: OptionError: a name or a value that does not exist.
     """
@@ -79,9 +92,9 @@ def memory_proportion(options: Options, call: str, pass_name: str = "fullyConnec
     for name in given:
         if name not in names:
             raise OptionError(f"{call}: there is no option {name!r}", near_matches(name, names, ", ".join(names)))
-    partials = str(given.get("partialsType", "float"))
-    if partials not in ("float", "FLOAT", repr(FLOAT)):
-        raise OptionError(f"{call}: partialsType {partials!r}", "'float': sums of products are always FLOAT here")
+    partials = str(given.get("partialsType", "float")).lower()
+    if partials not in ("float", "half"):
+        raise OptionError(f"{call}: partialsType {given['partialsType']!r}", "'float' or 'half'")
     if (which := given.get(pass_name, "NONE")) not in passes:
         raise OptionError(f"{call}: {pass_name} {which!r}", ", ".join(passes))
     value = given.get("availableMemoryProportion", MEMORY_PROPORTION)
@@ -91,7 +104,7 @@ def memory_proportion(options: Options, call: str, pass_name: str = "fullyConnec
         proportion = -1.0
     if not 0 <= proportion <= 1:
         raise OptionError(f"{call}: availableMemoryProportion {value!r}", "a number from 0 to 1")
-    return proportion
+    return Settings(proportion, as_element_type(partials))
 
 
 def factor(k: Any, call: str) -> Any:

@@ -14,6 +14,7 @@ import numpy as np
 from popcore.compiler.cost import EXCHANGE_GENERAL, EXECUTE
 from popcore.ops.poplin.cost import pass_shape, sum_cycles, work_cycles
 from popcore.ops.poplin.problem import Problem
+from popcore.ops.poplin.stages import stage_table
 from popcore.ops.poputil import choose_mapping_offset
 from popcore.target import Target
 from popcore.types import Array
@@ -30,7 +31,7 @@ class Plan:
     problem: Problem
     parts: tuple[int, ...]  # of each of ``problem.lengths``
     serial: int
-    grains: tuple[int, int]  # of k and of n: every cut but the last lies at a multiple
+    grains: tuple[int, int, int]  # of the batch, of k and of n: every cut but the last lies at a multiple
     num_tiles: int  # of the graph
     first_tile: int
     exchange_cycles: int  # of all serial steps
@@ -80,7 +81,7 @@ class Plan:
     @property
     def batch_cuts(self) -> Array:
         """int64[batch_parts + 1]: where each part begins, and the end of the last."""
-        return cuts(self.problem.batch, self.batch_parts, 1)
+        return cuts(self.problem.batch, self.batch_parts, self.grains[0])
 
     @property
     def field_cuts(self) -> tuple[Array, ...]:
@@ -92,11 +93,11 @@ class Plan:
 
     @property
     def k_cuts(self) -> Array:
-        return cuts(self.problem.k, self.k_parts * self.serial, self.grains[0])
+        return cuts(self.problem.k, self.k_parts * self.serial, self.grains[1])
 
     @property
     def n_cuts(self) -> Array:
-        return cuts(self.problem.n, self.n_parts, self.grains[1])
+        return cuts(self.problem.n, self.n_parts, self.grains[2])
 
     @property
     def group_part(self) -> Array:
@@ -105,8 +106,14 @@ class Plan:
         return np.searchsorted(cuts(groups, self.parts[0], 1), np.arange(groups), "right") - 1
 
     def tile(self, group: Array, i: Array, j: Array, part: Array) -> Array:
-        """The tile of row part ``i`` and n part ``j`` of the result for ``group``, for part ``part`` of its sum."""
-        at = ((self.group_part[group] * self.row_parts + i) * self.n_parts + j) * self.sum_parts + part
+        """The tile of row part ``i`` and n part ``j`` of the result for ``group``, for part ``part`` of its sum.
+
+        Neighbours of a product take the same part of the right operand, which a pair of tiles receives at once.
+        """
+        if self.problem.windows:
+            at = ((self.group_part[group] * self.row_parts + i) * self.n_parts + j) * self.sum_parts + part
+        else:
+            at = ((self.group_part[group] * self.sum_parts + part) * self.n_parts + j) * self.row_parts + i
         made: Array = (at + self.first_tile) % self.num_tiles
         return made
 
@@ -122,7 +129,7 @@ class Plan:
             each = f"a tile multiplies [{widest[0]}, {widest[1]}] by [{widest[1]}, {widest[2]}] in a step"
         return "\n".join(
             (
-                f"{self.problem}, sums in FLOAT",
+                f"{self.problem}, sums in {self.problem.partials!r}",
                 f"  parts: {split}, serial steps over k {self.serial}",
                 f"  {each}",
                 f"  tiles: {self.tiles} of {self.num_tiles}, from tile {self.first_tile} on",
@@ -166,25 +173,32 @@ def new_plan(target: Target, problem: Problem, sums: bool, proportion: float) ->
         sums: Whether partials are kept apart from the result even where nothing that is summed over is split: it is HALF, or added to something.
         proportion: Of a tile's memory that temporaries may take.
     """
-    k_grain, n_grain = (1, pass_shape(target, problem.dtype)[1]) if problem.channelwise else pass_shape(target, problem.dtype)
+    grains = grains_of(target, problem)
     groups, batch, *rest = problem.lengths
     field, n, kernel, k = rest[: problem.rank], rest[problem.rank], rest[problem.rank + 1 : -1], rest[-1]
     if problem.whole_kernel:
         kernel = [1] * problem.rank
-    limits = [max(1, x) for x in (groups, batch, *field, -(-n // n_grain), *kernel, -(-k // k_grain))]
+    limits = [max(1, x) for x in (groups, -(-batch // grains[0]), *field, -(-n // grains[2]), *kernel, -(-k // grains[1]))]
     choices = _choices(limits, 1 if problem.empty else target.num_tiles)
     allowed = int(proportion * target.bytes_per_tile)
-    cycles, exchange, product, total, temporary, serial = _costs(target, problem, sums, allowed, choices, (k_grain, n_grain))
+    cycles, exchange, product, total, temporary, serial = _costs(target, problem, sums, allowed, choices, grains)
     fits = temporary <= allowed
     key = np.where(fits, cycles, np.inf) if fits.any() else temporary.astype(float)
     used = choices.prod(axis=1)
     best = int(np.lexsort((choices[:, 3 + problem.rank :].prod(axis=1), used, key))[0])
-    spare = int(used[best]) < target.num_tiles
+    offset = choose_mapping_offset(target.num_tiles, (groups, batch, *field, *kernel, k, n)) if int(used[best]) < target.num_tiles else 0
     return Plan(
-        problem, tuple(choices[best].tolist()), int(serial[best]), (k_grain, n_grain), target.num_tiles,
-        choose_mapping_offset(target.num_tiles, (groups, batch, *field, *kernel, k, n)) if spare else 0,
+        problem, tuple(choices[best].tolist()), int(serial[best]), grains, target.num_tiles, offset - offset % target.tiles_per_shared_exchange_bus,
         int(exchange[best]), int(product[best]), int(total[best]), int(temporary[best]), bool(fits[best]),
     )  # fmt: skip
+
+
+def grains_of(target: Target, problem: Problem) -> tuple[int, int, int]:
+    """Of the batch, of k and of n, in what units parts of them are."""
+    depth, held = pass_shape(target, problem.dtype, problem.partials)
+    if not problem.windows:
+        return held, depth, 1
+    return 1, 1 if problem.channelwise else depth, held
 
 
 def _choices(limits: list[int], tiles: int) -> Array:
@@ -219,13 +233,14 @@ def _counts(limit: int, most: int, coarser: float) -> Array:
 
 
 def _costs(
-    target: Target, problem: Problem, sums: bool, memory: int, choices: Array, grains: tuple[int, int]
+    target: Target, problem: Problem, sums: bool, memory: int, choices: Array, grains: tuple[int, int, int]
 ) -> tuple[Array, Array, Array, Array, Array, Array]:
     """Of each choice: cycles, those of exchange, products and sums; temporary bytes; serial steps."""
     rank, k, n = problem.rank, problem.k, problem.n
     group_parts, batch_parts, k_parts, n_parts = choices[:, 0], choices[:, 1], choices[:, -1], choices[:, 2 + rank]
     each = -(-problem.groups // group_parts)  # groups that a tile works on in one step
-    batch = -(-problem.batch // batch_parts)
+    batch_grains = -(-problem.batch // grains[0])
+    batch = np.minimum(-(-batch_grains // batch_parts) * grains[0], problem.batch)
     rows = slab = batch
     kernel: list[Array] = []
     taps = np.ones_like(batch)
@@ -233,25 +248,52 @@ def _costs(
         out = -(-w.out // choices[:, 2 + d])
         kernel.append(-(-w.kernel // choices[:, 3 + rank + d]))
         rows, taps, slab = rows * out, taps * kernel[-1], slab * w.reach(out, kernel[-1])
-    k_grains, n_grains = -(-k // grains[0]), -(-n // grains[1])
-    columns = np.minimum(-(-n_grains // n_parts) * grains[1], n)
+    k_grains, n_grains = -(-k // grains[1]), -(-n // grains[2])
+    columns = np.minimum(-(-n_grains // n_parts) * grains[2], n)
     parts = choices[:, 3 + rank :].prod(axis=1)
     split = (parts > 1) | sums
-    partials = np.where(split, each * rows * columns * 4, 0)
+    wide = problem.partials.nbytes
+    partials = np.where(split, each * rows * columns * wide, 0)
     per_k = each * (slab * (columns if problem.channelwise else 1) + taps * columns) * problem.dtype.nbytes
     most = np.maximum(k_grains // k_parts, 1)  # serial steps that leave a grain in each
-    wanted = np.maximum(memory - partials, 1) // np.maximum(per_k * grains[0], 1)
+    wanted = np.maximum(memory - partials, 1) // np.maximum(per_k * grains[1], 1)
     widest = -(-k_grains // k_parts)
     needed = -(-widest // np.maximum(wanted, 1))
     serial = np.clip(needed, 1, np.minimum(most, MOST_SERIAL))
-    depth = np.clip(-(-k_grains // (k_parts * serial)) * grains[0], 1, max(k, 1))
+    depth = np.clip(-(-k_grains // (k_parts * serial)) * grains[1], 1, max(k, 1))
     blocks = per_k * depth
     width = target.exchange_bytes_per_cycle
-    exchange = serial * (EXCHANGE_GENERAL + EXECUTE + blocks // width)
+    moved = blocks if problem.windows else _received(target, each * rows * depth, each * columns * depth, batch_parts, n_parts) * problem.dtype.nbytes
+    exchange = serial * (np.where(moved > 0, EXCHANGE_GENERAL, 0) + EXECUTE + moved // width)
     product = serial * each * work_cycles(target, problem, rows, tuple(kernel), depth, columns)
-    share = -(-(each * rows * columns) // parts)  # of a result that is shared out to the tiles of its parts
-    received = np.where(parts > 1, EXCHANGE_GENERAL + share * (parts - 1) * 4 // width, 0)
-    total = np.where(split, EXECUTE + received + sum_cycles(target, parts, share), 0)
-    gathered = np.where(parts > 1, share * parts * 4, 0)
+    total = np.where(split, _summing(target, problem, parts, each * rows * columns), 0)
+    gathered = np.where(parts > 1, each * rows * columns * wide, 0)  # by the first stage
     temporary = np.maximum(blocks, gathered) + partials
     return exchange + product + total, exchange, product, total, temporary, serial
+
+
+def _summing(target: Target, problem: Problem, parts: Array, elements: Array) -> Array:
+    """Cycles of all stages in which ``parts`` partial results of so many elements are added up, each shared out to the tiles that made them."""
+    made = np.zeros(len(parts), np.int64)
+    depths = stage_table(parts)
+    last = np.argmax(np.cumprod(depths, axis=1) >= parts[:, None], axis=1)
+    for stage, depth in enumerate(depths.T):
+        elements = -(-elements // depth)
+        received = np.where(depth > 1, EXCHANGE_GENERAL + elements * (depth - 1) * problem.partials.nbytes // target.exchange_bytes_per_cycle, 0)
+        added = np.where(
+            stage < last,
+            sum_cycles(target, depth, elements, problem.partials, problem.partials),
+            sum_cycles(target, depth, elements, problem.partials, problem.dtype),
+        )
+        made += np.where(stage <= last, EXECUTE + received + added, 0)
+    return made
+
+
+def _received(target: Target, left: Array, right: Array, left_parts: Array, right_parts: Array) -> Array:
+    """Elements that go to a tile for a product, at the pace of a whole bus: of either operand what other tiles hold of its part.
+
+    Both tiles of a pair take the same part of the right operand at once, where their number is even.
+    """
+    together = np.where(left_parts % target.tiles_per_shared_exchange_bus == 0, target.tiles_per_shared_exchange_bus, 1)
+    made: Array = left * (right_parts - 1) // right_parts + right * (left_parts - 1) // (left_parts * together)
+    return made

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from popcore.ops.poplin.conv_params import ConvParams
 from popcore.ops.poplin.convolve import problem_of
-from popcore.ops.poplin.params import CONV_PASSES, Options, floating, memory_proportion, sizes_of
+from popcore.ops.poplin.params import CONV_PASSES, Options, floating, settings_of, sizes_of
 from popcore.ops.poplin.plan import PlanningCache
 from popcore.ops.poplin.problem import Problem
 from popcore.target import Target
-from popcore.types import FLOAT, DTypeLike
+from popcore.types import DTypeLike
 
 
 @dataclass(frozen=True)
@@ -30,8 +30,10 @@ def preplan(convolutions: Iterable[tuple[Target, ConvParams, Options]], mat_muls
     Raises: ShapeError, ElementTypeError, OptionError
     """
     for target, conv, options in convolutions:
-        cache.plan(target, problem_of(conv), conv.types[1] is not FLOAT, memory_proportion(options, "preplan", "pass", CONV_PASSES))
+        settings = settings_of(options, "preplan", "pass", CONV_PASSES)
+        problem = problem_of(conv, settings)
+        cache.plan(target, problem, conv.types[1] is not problem.partials, settings.proportion)
     for target, params, options in mat_muls:
-        sizes = sizes_of(params.a_shape, params.b_shape, "preplan", 3)
-        problem = Problem(sizes.groups, sizes.m, sizes.k, sizes.n, floating(params.input_type, "preplan"))
-        cache.plan(target, problem, floating(params.output_type, "preplan") is not FLOAT, memory_proportion(options, "preplan"))
+        sizes, dtype, settings = sizes_of(params.a_shape, params.b_shape, "preplan", 3), floating(params.input_type, "preplan"), settings_of(options, "preplan")
+        problem = Problem(sizes.groups, sizes.m, sizes.k, sizes.n, dtype, partials=settings.partials_of(dtype))
+        cache.plan(target, problem, floating(params.output_type, "preplan") is not problem.partials, settings.proportion)

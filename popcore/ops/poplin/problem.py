@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from popcore.codelets.operations import FLOAT_TYPE
 from popcore.types import Array, ElementType
 
 
@@ -44,6 +45,7 @@ class Problem:
     windows: tuple[Window, ...] = ()
     channelwise: bool = False
     whole_kernel: bool = False  # the kernel is not to be split: partial results cannot be summed
+    partials: ElementType = FLOAT_TYPE  # what sums are until the last
 
     @property
     def rank(self) -> int:

@@ -2,30 +2,40 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from popcore.codelets.mat_mul import MatMulAddBlock, MatMulAddHalfBlock, MatMulBlock, MatMulHalfBlock
+from popcore.codelets.rounded import MatMulAddRoundedBlock, MatMulRoundedBlock
 from popcore.graph import Graph, Tensor
 from popcore.ops.poplin.blocks import Blocks, single
-from popcore.ops.poplin.cost import product_cycles
-from popcore.ops.poplin.params import Sizes
+from popcore.ops.poplin.cost import work_cycles
+from popcore.ops.poplin.params import Settings, Sizes
 from popcore.ops.poplin.plan import SHARED, PlanningCache
 from popcore.ops.poplin.planned import Planned
 from popcore.ops.poplin.problem import Problem
 from popcore.program import Execute, Sequence
 from popcore.types import Array, ElementType
 
-_CODELETS = {"float": (MatMulBlock, MatMulAddBlock), "half": (MatMulHalfBlock, MatMulAddHalfBlock)}
-"""By element type: of the first serial step, and of those that follow."""
+_CODELETS: dict[tuple[str, str], Any] = {
+    ("float", "float"): (MatMulBlock, MatMulAddBlock),
+    ("half", "float"): (MatMulHalfBlock, MatMulAddHalfBlock),
+    ("half", "half"): (MatMulRoundedBlock, MatMulAddRoundedBlock),
+}
+"""By element types of operands and sums: of the first serial step, and of those that follow."""
 
 
 class Product(Planned):
     """``[groups, m, k] @ [groups, k, n]``"""
 
-    def __init__(self, graph: Graph, sizes: Sizes, dtype: ElementType, sums: bool, proportion: float, cache: PlanningCache | None) -> None:
-        self.graph, self.dtype, self.groups = graph, dtype, sizes.groups
-        problem = Problem(sizes.groups, sizes.m, sizes.k, sizes.n, dtype)
-        self.plan = (SHARED if cache is None else cache).plan(graph.target, problem, sums, proportion)
+    def __init__(
+        self, graph: Graph, sizes: Sizes, dtype: ElementType, output: ElementType | None, settings: Settings, cache: PlanningCache | None
+    ) -> None:  # fmt: skip
+        """``output``: the type of the result; None where it is added to something."""
+        self.graph, self.groups = graph, sizes.groups
+        problem = Problem(sizes.groups, sizes.m, sizes.k, sizes.n, dtype, partials=settings.partials_of(dtype))
+        self.plan = (SHARED if cache is None else cache).plan(graph.target, problem, output is not problem.partials, settings.proportion)
         p, groups = self.plan, single(sizes.groups)
         self.a = Blocks((groups, p.batch_cuts, p.k_cuts))
         self.b = Blocks((groups, p.k_cuts, p.n_cuts))
@@ -55,13 +65,13 @@ class Product(Planned):
             block = part * p.serial + s
             depth = self.a.widths[2][block]
             step = self.graph.add_compute_set(f"{name}/multiply" + (f" {s}" if p.serial > 1 else ""))
-            codelet = _CODELETS[self.dtype.kind][min(s, 1)]
+            codelet = _CODELETS[p.problem.dtype.kind, p.problem.partials.kind][min(s, 1)]
             connections = {
                 "a": (left, self.a.start[g, i, block], rows, depth),
                 "b": (right, self.b.start[g, block, j], depth, columns),
                 "c": (out, start, rows, columns),
             }
-            each = product_cycles(target, self.dtype, rows, depth, columns)
+            each = work_cycles(target, p.problem, rows, (), depth, columns)
             cycles = -(-each // target.num_worker_contexts)
             self.graph.add_vertices(step, codelet, connections, tiles, cycles)
             prog.add(Execute(step))

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from popcore import program
+from popcore.codelets.operations import FLOAT_TYPE
 from popcore.codelets.pooling import PoolMax, PoolMaxGradient, PoolMaxMatches, PoolSum
 from popcore.errors import ElementTypeError, OptionError, ShapeError, UnknownNameError
 from popcore.graph import Graph, Tensor
@@ -22,7 +23,7 @@ from popcore.ops.poplin.conv_params import ConvParams, InputTransform, OutputTra
 from popcore.ops.poplin.conv_params import get_fwd_flops as conv_flops
 from popcore.ops.poplin.convolve import Convolution
 from popcore.ops.poplin.cost import pool_cycles
-from popcore.ops.poplin.params import MEMORY_PROPORTION, Options
+from popcore.ops.poplin.params import Options, Settings
 from popcore.ops.poplin.planned import typed
 from popcore.ops.popops import common
 from popcore.ops.popops.expr import Cast, Const, Expr, Max, PlaceHolder
@@ -171,7 +172,7 @@ class _Pooling(Convolution):
     """Windows over tiles, planned as a convolution in which each channel is by itself."""
 
     def __init__(self, graph: Graph, windows: ConvParams) -> None:
-        super().__init__(graph, windows, False, MEMORY_PROPORTION, whole_kernel=True)
+        super().__init__(graph, windows, FLOAT_TYPE, Settings(), whole_kernel=True)
 
     def sums(self, codelet: Any, data: Mapping[str, Any], aligned: Mapping[str, Any], prog: program.Sequence, name: str) -> Tensor:
         """``place`` into a new FLOAT tensor ``[batch, channels, *field]``; 0 where there is nothing to sum."""

@@ -48,19 +48,37 @@ def map(graph: Graph, expression: Any, tensors: Items[Tensor], prog: Sequence | 
 
 
 def map_in_place(
-    graph: Graph, expression: Any, tensors: Items[Tensor], prog: Sequence | ComputeSet, name: str = "", options: common.Options | None = None
+    graph: Graph,
+    expression: Any,
+    tensors: Items[Tensor],
+    prog: Sequence | ComputeSet,
+    name: str = "",
+    options: common.Options | None = None,
+    *,
+    cost: tuple[int, int, int] | None = None,
 ) -> None:
     """The same, written to the first tensor, whose shape and type the result must have.
+
+    Args:
+        cost: What a worker takes where the expression does not say it: cycles to begin, and then so many for each so many elements.
 
     Raises: as ``map``; GraphError where the first tensor shows an element twice or is constant.
     """
     if not tensors:
         raise ShapeError("map_in_place of no tensors", "the first is the one that is written")
-    map_with_output(graph, expression, tensors, tensors[0], prog, name, options)
+    map_with_output(graph, expression, tensors, tensors[0], prog, name, options, cost=cost)
 
 
 def map_with_output(
-    graph: Graph, expression: Any, tensors: Items[Tensor], out: Tensor, prog: Sequence | ComputeSet, name: str = "", options: common.Options | None = None
+    graph: Graph,
+    expression: Any,
+    tensors: Items[Tensor],
+    out: Tensor,
+    prog: Sequence | ComputeSet,
+    name: str = "",
+    options: common.Options | None = None,
+    *,
+    cost: tuple[int, int, int] | None = None,
 ) -> None:
     """The same, written to ``out``. It may be one of the operands, or meet some of their elements: those are read first.
 
@@ -77,7 +95,7 @@ def map_with_output(
         raise ShapeError(f"{step} of {', '.join(repr(t) for t in tensors)} does not give the shape of {out!r}", "an output of the broadcast shape")
     same = next((i + 1 for i, t in enumerate(tensors) if t.num_elements == out.num_elements and same_elements(t, out)), 0)
     kept = [t if same and same_elements(t, out) else _apart(graph, t, out, prog, step) for t in tensors]
-    _add(graph, typed, kept, out, same, prog, step)
+    _add(graph, typed, kept, out, same, prog, step, cost)
 
 
 def output_generated_codelet(expression: Any, tensors: Items[Tensor], name: str = "Map") -> str:
@@ -107,7 +125,16 @@ def _apart(graph: Graph, t: Tensor, out: Tensor, prog: Sequence | ComputeSet, st
     return duplicate(graph, t, common.sequence_of(prog, step), f"{step}/before")
 
 
-def _add(graph: Graph, typed: Typed, tensors: Items[Tensor], out: Tensor, in_place: int, prog: Sequence | ComputeSet, step: str) -> None:
+def _add(
+    graph: Graph,
+    typed: Typed,
+    tensors: Items[Tensor],
+    out: Tensor,
+    in_place: int,
+    prog: Sequence | ComputeSet,
+    step: str,
+    cost: tuple[int, int, int] | None = None,
+) -> None:
     if not out.num_elements:
         return
     used = _placeholders(typed)
@@ -121,7 +148,7 @@ def _add(graph: Graph, typed: Typed, tensors: Items[Tensor], out: Tensor, in_pla
     cls = vertex_class(typed, Signature(tuple(t.dtype for t in tensors), scalars, out.dtype, in_place))
     vectors = {f"in{k}": _matched(tensors[k - 1], out.shape) for k in sorted(used) if k != in_place and not scalars[k - 1]}
     single = {f"in{k}": tensors[k - 1].reshape(()) for k in sorted(used) if scalars[k - 1]}
-    spread(graph, common.compute_set_of(graph, prog, step), cls, out, vectors, {**single, **handed(typed)})
+    spread(graph, common.compute_set_of(graph, prog, step), cls, out, vectors, {**single, **handed(typed)}, cost)
 
 
 def _matched(t: Tensor, shape: tuple[int, ...]) -> Tensor:

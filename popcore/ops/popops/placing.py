@@ -17,8 +17,19 @@ from popcore.types import Array, DTypeLike
 _PIECES_PER_WORKER = 8  # with more runs than this a vertex gets its elements gathered rather than a vertex a run
 
 
-def spread(graph: Graph, compute_set: ComputeSet, cls: type[Vertex], out: Tensor, inputs: Mapping[str, Tensor], scalars: Mapping[str, Any]) -> None:
+def spread(
+    graph: Graph,
+    compute_set: ComputeSet,
+    cls: type[Vertex],
+    out: Tensor,
+    inputs: Mapping[str, Tensor],
+    scalars: Mapping[str, Any],
+    cost: tuple[int, int, int] | None = None,
+) -> None:
     """Add vertices of ``cls`` that together compute all of ``out``, each where its part of ``out`` is.
+
+    Args:
+        cost: Cycles of a vertex to begin, and then so many for each so many elements; None: as ``cls`` says.
 
     Needs: fields ``out``, a vector; of each of ``inputs``, tensors of as many elements, a vector; of each of ``scalars``, one element or number.
     Raises: TileMappingError where ``out`` is not wholly mapped.
@@ -34,7 +45,8 @@ def spread(graph: Graph, compute_set: ComputeSet, cls: type[Vertex], out: Tensor
         start, size, where = share_out(begin, length, tile, graph.target.num_worker_contexts, graph.target.get_vector_width(out.dtype))
     if start.size:
         vectors = {name: (t, start, size) for name, t in zip(("out", *inputs), (flat, *others), strict=True)}
-        graph.add_vertices(compute_set, cls, {**vectors, **scalars}, where)
+        cycles = None if cost is None else cost[0] + cost[1] * -(-size // cost[2])
+        graph.add_vertices(compute_set, cls, {**vectors, **scalars}, where, cycles)
 
 
 def mapped_runs(graph: Graph, flat: Tensor) -> tuple[Array, Array, Array]:

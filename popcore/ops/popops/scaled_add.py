@@ -15,6 +15,8 @@ from popcore.program import Sequence
 from popcore.types import ElementType
 
 OPTIONS = {"optimizeForSpeed": ("false", "true")}
+_COST = {("half", "half"): (29, 3, 4), ("float", "float"): (29, 3, 2), ("half", "float"): (28, 5, 4), ("float", "half"): (29, 4, 2)}
+"""A worker's cycles to begin, and then so many for each so many elements, as PopLibs' estimator of its own vertices has it; of integers see the expression."""
 _TOLERANCE = "scaleFloatToHalfTolerance"
 
 
@@ -93,7 +95,8 @@ def _add(graph: Graph, step: str, sign: int, a: Tensor, b: Any, scale_a: Any, sc
         scaled = _scale(scale_a, compute, tensors, step) * x
         kept = x - scaled if how is ScaledAddSpecialisation.X_MINUS_AX_PLUS_BY else scaled
     result = kept + added if sign > 0 else kept - added
-    map_in_place(graph, _as(result, compute, a.dtype), tensors, prog, step)
+    cost = _COST.get((a.dtype.kind, b.dtype.kind))
+    map_in_place(graph, _as(result, compute, a.dtype), tensors, prog, step, cost=cost)
 
 
 def _scale(scale: Any, compute: ElementType, tensors: list[Tensor], step: str) -> Expr:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from popcore.codelets.mat_mul import MatMulSumParts
+from popcore.codelets.operations import FLOAT_TYPE
 from popcore.codelets.sparse import COLUMN, ROW_BITS, SparseBucket, SparseBucketGradW, SparseBucketSlice, SparseBucketUpdateAdd
 from popcore.errors import GraphError, ShapeError
 from popcore.graph import Graph, Tensor
@@ -125,7 +126,7 @@ def multiply(graph: Graph, s: SparseTensor, x: Tensor, transposed: bool, prog: S
         "x": (flat, parts.start[0, here, j], parts.widths[1][here], parts.widths[2][j]),
         "y": sums.matrix(there, j, here),
     }
-    cycles = product_cycles(graph.target, x.dtype, p.sides, result.widths[1][there], np.full(i.size, p.capacity), parts.widths[2][j])
+    cycles = product_cycles(graph.target, x.dtype, p.sides, result.widths[1][there], np.full(i.size, p.capacity), parts.widths[2][j], False)
     _add(graph, SparseBucket, x.dtype, fields, tiles, cycles, prog, f"{name}/multiply")
     return sums.finished(prog)
 
@@ -157,10 +158,10 @@ def grad_w(graph: Graph, meta_info: Tensor, p: Plan, dy: Tensor, x: Tensor, prog
         "x": (right, columns.start[0, q, j], columns.widths[1][q], columns.widths[2][j]),
         "dw": (out, begin, np.full(begin.size, each)),
     }
-    cycles = product_cycles(graph.target, x.dtype, p.sides, rows.widths[1][i], np.full(i.size, p.capacity), rows.widths[2][j])
+    cycles = product_cycles(graph.target, x.dtype, p.sides, rows.widths[1][i], np.full(i.size, p.capacity), rows.widths[2][j], False)
     _add(graph, SparseBucketGradW, x.dtype, fields, tiles, cycles, prog, f"{name}/multiply")
     if not direct:
-        finish(graph, typed(MatMulSumParts, made.dtype), out, p.n_parts, made, prog, f"{name}/sum")
+        finish(graph, typed(MatMulSumParts, FLOAT_TYPE, made.dtype), out, p.n_parts, made, prog, f"{name}/sum")
     return made
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from popcore.codelets.mat_mul import MatMulSumParts
+from popcore.codelets.operations import FLOAT_TYPE
 from popcore.graph import Graph, Tensor
 from popcore.ops.poplin.blocks import Blocks, single
 from popcore.ops.poplin.finish import finish
@@ -60,5 +61,5 @@ class Sums:
     def finished(self, prog: Sequence) -> Tensor:
         """Add the step that sums; the result as a matrix."""
         if not self.direct and self.flat.num_elements:
-            finish(self.graph, typed(MatMulSumParts, self.flat.dtype), self.tensor, self.count, self.flat, prog, f"{self.name}/sum")
+            finish(self.graph, typed(MatMulSumParts, FLOAT_TYPE, self.flat.dtype), self.tensor, self.count, self.flat, prog, f"{self.name}/sum")
         return self.result[0]

@@ -143,7 +143,7 @@ def multiply(graph: Graph, layout: Layout, values: Tensor, x: Tensor, prog: Sequ
     fields["x"] = _gathered(flat, layout, parts.start[0, 0], parts.widths[2], bucket, j)
     fields["y"] = sums.matrix(i, j, q)
     step = graph.add_compute_set(f"{name}/multiply")
-    each = product_cycles(graph.target, x.dtype, p.sides, result.widths[1][i], layout.count[bucket], parts.widths[2][j])
+    each = product_cycles(graph.target, x.dtype, p.sides, result.widths[1][i], layout.count[bucket], parts.widths[2][j], True)
     codelet: Any = SparseElements if p.sides == (1, 1) else SparseBlocks
     if p.sides == (1, 1) and n == 1:
         codelet = SparseElementsVector

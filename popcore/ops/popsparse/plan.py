@@ -22,9 +22,11 @@ from popcore.types import Array, ElementType
 _SUPERVISOR, _WORKER, _ROW = 30, {"float": 30, "half": 33}, {"float": 13, "half": 12}
 _VECTOR, _ENTRY = {"float": (4, 12), "half": (8, 16)}, 3  # elements and start of a loop over a row's entries; cycles of an entry in it
 _REST, _REST_ENTRY = {"float": 8, "half": 13}, 2
-_BLOCK_SUPERVISOR, _BLOCK_LOAD, _BLOCK_WORKER = 40, 15, 26
-_BLOCK_START = {4: {"float": 14, "half": 19}, 8: {"float": 23, "half": 23}, 16: {"float": 24, "half": 24}}
-_BLOCK_PASS = {4: {"float": 4, "half": 2}, 8: {"float": 8, "half": 4}, 16: {"float": 4, "half": 4}}
+_BLOCK_SUPERVISOR, _BLOCK_LOAD, _BLOCK_PASS_LOAD, _BLOCK_WORKER = 40, 3, 12, 26
+_BLOCK_START = {4: {"float": 14, "half": 19}, 8: {"float": 23, "half": 23}, 16: {"half": 24}}
+_BLOCK_PASS = {4: {"float": 4, "half": 2}, 8: {"float": 8, "half": 4}, 16: {"half": 4}}
+_ZEROS = 10  # a worker's cycles before it writes zeros, two FLOAT sums a cycle
+_BUCKET = {True: 47 + 46, False: 46 + 56}  # of the supervisor: to find what is its own in a bucket of elements, of blocks
 _SIGMAS, _SPARE = 5, 2  # room in a bucket for the spread of a random pattern: so many deviations of a count, and blocks
 
 
@@ -102,7 +104,7 @@ def plan(target: Target, sizes: Sizes, sides: Sides, blocks: int, dtype: Element
     partials = rows * batch * 4
     share = -(-(rows * batch) // k)
     summed = np.where(k > 1, EXECUTE + EXCHANGE_GENERAL + share * (k - 1) * 4 // width + sum_cycles(target, k, share), 0)
-    compute = product_cycles(target, dtype, sides, rows, entries, batch)
+    compute = product_cycles(target, dtype, sides, rows, entries, batch, known)
     cycles = EXECUTE + EXCHANGE_GENERAL + received // width + compute + summed
     temporary = received + partials + np.where(k > 1, share * k * 4, 0)
     fits = temporary <= settings.memory * target.bytes_per_tile
@@ -123,22 +125,30 @@ def oversize_for(entries: float, wanted: int) -> float:
     return float(np.ceil(least * 10) / 10)
 
 
-def product_cycles(target: Target, dtype: ElementType, sides: Sides, rows: Array, blocks: Array, batch: Array) -> Array:
-    """Cycles of a tile for ``blocks`` non-zero blocks in ``rows`` rows of elements times ``batch`` columns. All may be arrays."""
-    workers, kind = target.num_worker_contexts, dtype.kind
-    if sides == (1, 1):
+def product_cycles(target: Target, dtype: ElementType, sides: Sides, rows: Array, blocks: Array, batch: Array, known: bool) -> Array:
+    """Cycles of a tile for ``blocks`` non-zero blocks in ``rows`` rows of elements times ``batch`` columns. All may be arrays.
+
+    Args:
+        known: The pattern is part of the program; else it is read from a bucket, and the sums of elements too begin with zeros.
+    """
+    workers, kind, elements = target.num_worker_contexts, dtype.kind, sides == (1, 1)
+    bucket = 0 if known else _BUCKET[elements]
+    zeros = _ZEROS + -(-np.asarray(rows) * np.asarray(batch) // (2 * workers))
+    if elements:
         vector, start = _VECTOR[kind]
         per_row = np.asarray(blocks) / np.maximum(rows, 1)
         loops, rest = np.asarray(batch) // vector, np.asarray(batch) % vector
         row = _ROW[kind] + np.where(loops > 0, start + loops * _ENTRY * per_row, 0) + np.where(rest > 0, _REST[kind] + _REST_ENTRY * per_row * rest, 0)
-        made: Array = _SUPERVISOR + workers * (_WORKER[kind] + -(-np.asarray(rows) // workers) * row)
+        made: Array = _SUPERVISOR + bucket + workers * (_WORKER[kind] + (0 if known else zeros) + -(-np.asarray(rows) // workers) * row)
         return made.astype(np.int64)
-    side = next(s for s in (4, 8, 16) if s >= min(max(sides), 16))
+    largest = 16 if kind == "half" else 8  # PopLibs has no code for the product unit with larger ones of FLOAT
+    side = next(s for s in (4, 8, 16) if s >= min(max(sides), largest))
     each = -(-np.asarray(batch) // workers)
-    passes = -(-sides[0] // side) * -(-sides[1] // side)
-    load = sides[0] * sides[1] * dtype.nbytes // 8 + _BLOCK_LOAD * passes
-    worker = _BLOCK_WORKER + np.asarray(blocks) * passes * (_BLOCK_START[side][kind] + each * _BLOCK_PASS[side][kind])
-    made = _BLOCK_SUPERVISOR + np.asarray(blocks) * load + workers * worker
+    parts = -(-sides[0] // side) * -(-sides[1] // side)
+    passes = parts * (-(-side // target.fp16_in_fp32_out_conv_units_per_tile) if kind == "half" else 1)
+    load = sides[0] * sides[1] * dtype.nbytes // 8 + _BLOCK_LOAD * parts + _BLOCK_PASS_LOAD * passes
+    worker = _BLOCK_WORKER + zeros + np.asarray(blocks) * passes * (_BLOCK_START[side][kind] + each * _BLOCK_PASS[side][kind])
+    made = _BLOCK_SUPERVISOR + bucket + np.asarray(blocks) * load + workers * worker
     return made.astype(np.int64)
 
 

@@ -116,12 +116,14 @@ def test_planned_cycles_are_those_of_the_compiled_program(dtype):
 
 
 def test_the_product_unit_is_charged_as_measured():
-    """A pass with FLOAT sums: 128 multiplications of HALF take four cycles, so 32 a cycle; 64 of FLOAT, so 16."""
-    rows = 6 * 1000
-    half = product_cycles(target(), HALF, rows, 16, 8)
-    single = product_cycles(target(), FLOAT, rows, 8, 8)
-    assert rows * 16 * 8 / half == pytest.approx(32, rel=0.02)
-    assert rows * 8 * 8 / single == pytest.approx(16, rel=0.02)
+    """Multiplications a cycle of many rows: 32 of HALF, twice as many where the chip has units for sums in HALF too; 16 of FLOAT, half on a GC2."""
+    rows, depth, columns = 6 * 1000, 640, 64
+    work = rows * depth * columns
+    for chip, dtype, partials, rate in (
+        ("M2000", HALF, FLOAT, 32), ("M2000", HALF, HALF, 64), ("M2000", FLOAT, FLOAT, 16), ("C2", HALF, FLOAT, 32), ("C2", HALF, HALF, 32), ("C2", FLOAT, FLOAT, 8),
+    ):  # fmt: skip
+        cycles = product_cycles(pc.Device(chip, num_ipus=1).target, dtype, rows, depth, columns, partials)
+        assert work / cycles == pytest.approx(rate, rel=0.03)
 
 
 def test_a_report_says_what_is_done_where():
