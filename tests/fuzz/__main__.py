@@ -1,7 +1,8 @@
 """``python -m tests.fuzz [--programs N] [--seed S] [--only K]``: random programs, on which all engines must agree bit for bit.
 
-Each program is run by the reference; compiled, on one thread and on two, with tiles fused and not, after loading anew; and from a saved
-Executable. Codelets are compiled into an empty cache first; another process then runs a part of the programs from that cache alone.
+Each program is run by the reference; compiled, on one thread and on two, with tiles fused and not, after loading anew, with all
+checks on; and from a saved Executable. Codelets are compiled into an empty cache first; another process then runs a part of the programs
+from that cache alone.
 The programs run in a process of their own: one that crashes or never ends is counted, and the next one begins after it.
 """
 
@@ -64,7 +65,9 @@ def _from_the_cache(programs: int, seed: int, environment: dict[str, str]) -> li
     """The first of them in a process that finds every codelet in the cache. Returns those that failed, or compiled."""
     lines = list(_worker(seed, 0, programs, environment))
     failed = [line["number"] for line in lines if line["kind"] or line["compiled"]] + list(range(len(lines), programs))
-    print(f"{len(lines):,} of them from the cache, in another process: " + (f"{failed} differ, fail or compile" if failed else "0 differences, nothing compiled"))
+    print(
+        f"{len(lines):,} of them from the cache, in another process: " + (f"{failed} differ, fail or compile" if failed else "0 differences, nothing compiled")
+    )
     return failed
 
 

@@ -78,6 +78,7 @@ def engines(case: Case, folder: Path) -> Iterator[tuple[str, Any]]:
     compiled.save(saved)
     loaded = pc.Executable.load(saved, codelets=[*_classes(case), *case.needs])
     yield "from a file", pc.Engine(loaded, options={"engine.threads": 1})
+    yield "checked in full", pc.Engine(case.graph, case.programs, options={"engine.threads": 2, "debug.check": "full"})
 
 
 def compare(case: Case, folder: Path) -> dict[str, dict[str, tuple[Any, Any]]]:

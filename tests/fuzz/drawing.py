@@ -43,7 +43,7 @@ class Drawing:
         self.graph = pc.Graph(device.target, replication_factor=replicas)
         self.tiles = self.graph.target.num_tiles
         self.case = Case(self.graph, replicas)
-        self.replicas = replicas
+        self.replicas, self.ipus = replicas, ipus
         self.random = np.random.default_rng(choose.below(1 << 16))
         self.pool: list[Tensor] = []  # variables that live as long as the engine: the host reads them
         self.names = 0

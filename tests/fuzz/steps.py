@@ -6,9 +6,9 @@ import numpy as np
 
 import popcore as pc
 from popcore import BOOL, FLOAT, HALF, INT, SHORT, UNSIGNED_INT, ReplicatedStreamMode, program
+from popcore.graph import Tensor
 from popcore.ops import gcl, popops, poprand
 from popcore.ops.popops import Operation
-from popcore.graph import Tensor
 from tests.fuzz.vertices import Vertices
 
 REINTERPRETED = [(FLOAT, INT), (INT, UNSIGNED_INT), (UNSIGNED_INT, FLOAT), (HALF, SHORT), (SHORT, HALF)]
@@ -30,6 +30,8 @@ class Steps(Vertices):
         ]  # fmt: skip
         if self.replicas > 1:
             leaves += [self.collective, self.collective, self.cross_copy, self.numbered]
+        if self.ipus > 1:
+            leaves.append(self.within_replica)
         return self.choose.of(leaves)()
 
     # Copies
@@ -176,6 +178,21 @@ class Steps(Vertices):
         else:
             result = gcl.broadcast_cross_replica(self.graph, self.part(dtype), made, group, self.choose.below(size))
         self.keep(result, made)
+        return made
+
+    def within_replica(self) -> program.Program:
+        """A collective over the IPUs of each replica, whose parts have a first dimension of ranks."""
+        self.note("collective within a replica")
+        dtype, made = self.choose.of([FLOAT, HALF, INT]), program.Sequence()
+        operator = gcl.CollectiveOperator[self.choose.of(["ADD", "MAX", "MIN"])]
+        data = self.variable(dtype, (self.ipus, self.choose.between(0, 9)))
+        within, tile = self.tiles // self.ipus, self.tile()
+        for rank in range(self.ipus):
+            self.graph.set_tile_mapping(data[rank], rank * within + tile % within)
+        if self.choose.once_in(2):
+            self.keep(gcl.all_reduce_within_replica(self.graph, data, operator, made), made)
+        else:
+            self.keep(gcl.all_gather_within_replica(self.graph, gcl.reduce_scatter_within_replica(self.graph, data, operator, made), made), made)
         return made
 
     def cross_copy(self) -> program.Program:

@@ -10,7 +10,7 @@ from popcore.program.walk import walk
 from tests.fuzz.__main__ import main
 from tests.fuzz.choices import Drawn, Recorded, shrink
 from tests.fuzz.draw import draw_case
-from tests.fuzz.run import check, explain, run
+from tests.fuzz.run import check, explain
 
 
 def no_overlap(patch):
