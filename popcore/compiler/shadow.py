@@ -9,7 +9,6 @@ from popcore.compiler.placing import byte_runs
 from popcore.executable import Shadow
 from popcore.graph import Graph
 
-PLANES = 4  # the arena itself and, behind it, the three that ``kernels.guard`` describes
 _LINE = 64  # bytes: a plane starts as the arena does
 
 

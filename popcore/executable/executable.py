@@ -155,6 +155,10 @@ class MemoryMap:
     by_category: dict[str, Array]
 
 
+PLANES = 4
+"""Of memory with a shadow: the memory itself and, behind it, the three that ``kernels.guard`` describes."""
+
+
 @dataclass(frozen=True)
 class Shadow:
     """What ``debug.check`` "full" needs to know. Planes of shadow lie behind an arena, see ``kernels.guard``, and copies move them too."""

@@ -54,7 +54,7 @@ def _all(programs: int, seed: int, environment: dict[str, str]) -> list[int]:
             if done % EVERY == 0:
                 print(f"{done:,} programs, {len(total.failed)} failed, {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
         if done < programs:
-            print(f"program {done} of seed {seed} ended its process", file=sys.stderr, flush=True)
+            print(f"it was program {done} of seed {seed}", file=sys.stderr, flush=True)
             total.add(done, (), "crash")
             done += 1
     print(f"{total}\n{time.monotonic() - began:.0f} s", flush=True)
@@ -77,6 +77,8 @@ def _worker(seed: int, first: int, last: int, environment: dict[str, str]):
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
         assert process.stdout is not None
         yield from map(json.loads, process.stdout)
+    if process.returncode:
+        print(f"the process of programs from {first} on ended with {process.returncode}", file=sys.stderr, flush=True)
 
 
 def _explained(seed: int, number: int, environment: dict[str, str]) -> str:

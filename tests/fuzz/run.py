@@ -16,7 +16,7 @@ from tests.fuzz.compare import compare
 from tests.fuzz.draw import draw_case
 
 SECONDS = 30.0
-"""That one program may take in all engines; most take a tenth of one."""
+"""Of the processor that one program may take in all engines; most take a tenth of one."""
 
 
 class TookTooLong(Exception):
@@ -69,18 +69,18 @@ def check(choose: Choices, folder: Path) -> Outcome:
 
 @contextlib.contextmanager
 def limited(seconds: float) -> Iterator[None]:
-    """Raise TookTooLong in what takes longer. Needs: the main thread."""
+    """Raise TookTooLong in what takes more seconds of the processor, however busy that is. Needs: the main thread."""
 
     def stop(number: int, frame: object) -> None:
         raise TookTooLong(f"more than {seconds:g} s")
 
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 def name_of(seed: int, number: int) -> str:
