@@ -28,5 +28,5 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
             os.fsync(out.fileno())
         os.replace(temporary, target)
     except BaseException:
-        os.unlink(temporary)
+        Path(temporary).unlink(missing_ok=True)  # a signal may come when it has its name already
         raise

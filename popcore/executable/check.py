@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +26,18 @@ def check_tables(executable: Executable, path: str) -> None:
 
     Gives: the machine may run it: every copy stays within the arena, every field within its tile.
     """
-    for step in (_check_shapes, _check_memory, _check_code, _check_copies, _check_batches, _check_host, _check_kinds, _check_replicas, _check_costs):
+    for step in (
+        _check_target,
+        _check_shapes,
+        _check_memory,
+        _check_code,
+        _check_copies,
+        _check_batches,
+        _check_host,
+        _check_kinds,
+        _check_replicas,
+        _check_costs,
+    ):
         for what, fine in step(executable):  # a step may rely on what those before it found
             if not fine:
                 raise ExecutableFileError(f"{path!r} is damaged: {what}")
@@ -38,6 +50,21 @@ def _within(values: Array, low: int, high: int) -> bool:
 
 def _shape(array: Array, kind: str, columns: int | None) -> bool:
     return bool(array.dtype == np.dtype(kind)) and (array.ndim == 1 if columns is None else array.ndim == 2 and array.shape[1] == columns)
+
+
+def _check_target(e: Executable) -> list[tuple[str, bool]]:
+    """Numbers of a machine that could be one, so that what is computed with them stays within 64 bits."""
+    waiting: list[Any] = [e.target.to_dict()]
+    sane = True
+    while waiting:
+        match waiting.pop():
+            case dict() as each:
+                waiting.extend(each.values())
+            case list() | tuple() as each:
+                waiting.extend(each)
+            case int() | float() as number:
+                sane = sane and 0 <= number < _LIMIT
+    return [("its target is no machine", sane)]
 
 
 def _check_shapes(e: Executable) -> list[tuple[str, bool]]:
@@ -204,7 +231,9 @@ def _check_host(e: Executable) -> list[tuple[str, bool]]:
         ("a request to the host is of no kind", all(y.kind in _TYPED or y.kind in _UNTYPED for y in e.yields)),
         ("a request to the host has no type", all(y.dtype is not None for y in e.yields if y.kind in _TYPED)),
         ("a request to the host names nothing", all(0 <= y.index < count for y in e.yields for kind, count in tables.items() if y.kind.startswith(kind))),
-        ("a request to the host has no room", all(0 <= room <= e.memory.staging_bytes for room in rooms) and all(y.offset >= 0 for y in e.yields)),
+        ("a request to the host has no room", all(0 <= room <= e.memory.staging_bytes for room in rooms) and all(
+            y.offset >= 0 and (y.rows_dtype is None or y.rows_at >= 0) for y in e.yields
+        )),
         ("a test of memory leaves the arena", all(end <= (e.shadow.distance or e.memory.arena_bytes) for end in tested)),
         ("a row of a remote buffer does not exist", all(0 <= r < b.repeats for y, b in remote for r in y.rows)),
         ("a remote transfer is not of whole rows", all(y.dtype is b.dtype and math.prod(y.shape) == b.elements * (len(y.rows) if y.rows_dtype is None else math.prod(y.shape[:1])) for y, b in remote)),

@@ -109,6 +109,7 @@ def load(path: str | os.PathLike[str], codelets: Iterable[Any] = ()) -> Executab
     """
     with archive.reading(path, "Executable", ExecutableFileError) as file:
         header = _decode_header(path, file.header())
+        file.expect(header.digests)
         arrays = {name: _read_array(path, name, file.read(name, digest)) for name, digest in header.digests.items()}
     executable = _assemble(path, header, arrays, _resolve(path, header.codelets, list(codelets)))
     check_tables(executable, os.fspath(path))

@@ -13,7 +13,30 @@ import numpy as np
 
 from tests.fuzz.choices import Choices
 
-ODD = (0, 1, -1, 2, 7, 255, 1 << 31, (1 << 63) - 1, -(1 << 63), 1 << 40, 0.5, float("nan"), None, True, "", "x", "../../etc/passwd", "/tmp/x\0y", b"", [], {}, [[]])
+ODD = (
+    0,
+    1,
+    -1,
+    2,
+    7,
+    255,
+    1 << 31,
+    (1 << 63) - 1,
+    -(1 << 63),
+    1 << 40,
+    0.5,
+    float("nan"),
+    None,
+    True,
+    "",
+    "x",
+    "../../etc/passwd",
+    "/tmp/x\0y",
+    b"",
+    [],
+    {},
+    [[]],
+)
 
 
 def any_bytes(content: bytes, choose: Choices) -> bytes:

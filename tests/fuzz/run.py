@@ -75,7 +75,7 @@ def limited(seconds: float) -> Iterator[None]:
         raise TookTooLong(f"more than {seconds:g} s")
 
     before = signal.signal(signal.SIGPROF, stop)
-    signal.setitimer(signal.ITIMER_PROF, seconds)
+    signal.setitimer(signal.ITIMER_PROF, seconds, 1.0)  # again and again: an exception in a finaliser is lost
     try:
         yield
     finally:
