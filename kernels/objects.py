@@ -109,7 +109,7 @@ def _checksum(key: str, body: bytes) -> bytes:
 
 def _read_own(path: Path) -> bytes:
     """The content of a plain file that this user owns and nobody else can write. Raises OSError for any other."""
-    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0))
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     with os.fdopen(handle, "rb") as file:
         about = os.fstat(file.fileno())
         if not stat.S_ISREG(about.st_mode):
