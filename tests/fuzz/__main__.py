@@ -29,14 +29,15 @@ EVERY = 500
 @click.option("--programs", default=10_000, show_default=True, help="How many.")
 @click.option("--seed", default=0, show_default=True, help="Another seed, other programs.")
 @click.option("--only", type=int, help="Run this one program, show it whole, and make it small if it fails.")
+@click.option("--minutes", type=float, default=float("inf"), help="Stop after so many, however many programs were compared by then.")
 @click.option("--again", default=200, show_default=True, help="How many of them another process runs from the cache.")
-def main(programs: int, seed: int, only: int | None, again: int) -> None:
+def main(programs: int, seed: int, only: int | None, minutes: float, again: int) -> None:
     """Compare the engines on random programs. Exit code 1: they differ somewhere, or something failed."""
     with tempfile.TemporaryDirectory(prefix="popcore-fuzz-") as scratch:
         if only is not None:
             sys.exit(_show(seed, only, Path(scratch)))
         environment = os.environ | {"POPCORE_CACHE_DIR": str(Path(scratch, "cache"))}
-        failed = _all(programs, seed, environment)
+        failed = _all(programs, seed, time.monotonic() + 60 * minutes, environment)
         if again and not failed:
             failed = _from_the_cache(min(again, programs), seed, environment)
         for number in failed[:3]:
@@ -44,16 +45,20 @@ def main(programs: int, seed: int, only: int | None, again: int) -> None:
     sys.exit(bool(failed))
 
 
-def _all(programs: int, seed: int, environment: dict[str, str]) -> list[int]:
-    """Run all of them and print what they have. Returns those that failed."""
+def _all(programs: int, seed: int, until: float, environment: dict[str, str]) -> list[int]:
+    """Run all of them, or those that there is time for, and print what they have. Returns those that failed."""
     total, began, done = Summary(), time.monotonic(), 0
-    while done < programs:
+    while done < programs and time.monotonic() < until:
         for line in _worker(seed, done, programs, environment):
             total.add(line["number"], line["features"], line["kind"])
             done = line["number"] + 1
             if done % EVERY == 0:
                 print(f"{done:,} programs, {len(total.failed)} failed, {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
-        if done < programs:
+            if time.monotonic() > until:
+                break
+        else:
+            if done == programs:
+                break
             print(f"it was program {done} of seed {seed}", file=sys.stderr, flush=True)
             total.add(done, (), "crash")
             done += 1
@@ -76,7 +81,11 @@ def _worker(seed: int, first: int, last: int, environment: dict[str, str]):
     command = [sys.executable, "-m", "tests.fuzz.worker", *map(str, (seed, first, last))]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
         assert process.stdout is not None
-        yield from map(json.loads, process.stdout)
+        try:
+            yield from map(json.loads, process.stdout)
+        except GeneratorExit:  # there is no more time
+            process.terminate()
+            raise
     if process.returncode:
         print(f"the process of programs from {first} on ended with {process.returncode}", file=sys.stderr, flush=True)
 

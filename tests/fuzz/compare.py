@@ -12,6 +12,7 @@ import numpy as np
 import popcore as pc
 from popcore import errors
 from tests.fuzz.case import Case, Feed
+from tests.fuzz.vertices import POOL
 
 Seen = dict[str, "bytes | str"]
 
@@ -74,31 +75,24 @@ def engines(case: Case, folder: Path) -> Iterator[tuple[str, Any]]:
     yield "1 thread, loaded again", one
     yield "2 threads", pc.Engine(compiled, options={"engine.threads": 2})
     yield "2 threads, tiles not fused", pc.Engine(compiled, options={"engine.threads": 2, "engine.fuseTiles": False})
-    saved = folder / "executable"
-    compiled.save(saved)
-    loaded = pc.Executable.load(saved, codelets=[*_classes(case), *case.needs])
-    yield "from a file", pc.Engine(loaded, options={"engine.threads": 1})
+    compiled.save(folder / "executable")
+    yield "from a file", pc.Engine(pc.Executable.load(folder / "executable", codelets=[*POOL, *case.needs]), options={"engine.threads": 1})
     yield "checked in full", pc.Engine(case.graph, case.programs, options={"engine.threads": 2, "debug.check": "full"})
 
 
 def compare(case: Case, folder: Path) -> dict[str, dict[str, tuple[Any, Any]]]:
-    """By engine, what is not as the reference says; and whether two compiles and a saved Executable are the same bytes."""
+    """By engine, what is not as the reference says; and whether two compiles, and a saved Executable saved again, are the same bytes."""
     expected = observed(pc.ReferenceEngine(case.graph, case.programs), case)
     if any(name.startswith("end of") for name in expected):
         case.features.add("a run that ends early")
-    found = {name: differences(expected, observed(engine, case)) for name, engine in engines(case, folder)}
+    found = {}
+    again = {"compiled again": pc.compile_graph(case.graph, case.programs)}
+    for name, engine in engines(case, folder):
+        found[name] = differences(expected, observed(engine, case))
+        if name == "from a file":
+            again["loaded and saved"] = engine.executable
     first = (folder / "executable").read_bytes()
-    for what, executable in (
-        ("compiled again", pc.compile_graph(case.graph, case.programs)),
-        ("loaded and saved", pc.Executable.load(folder / "executable", codelets=[*_classes(case), *case.needs])),
-    ):
+    for name, executable in again.items():
         executable.save(folder / "other")
-        found[what] = {} if (folder / "other").read_bytes() == first else {"bytes of the file": (len(first), (folder / "other").stat().st_size)}
+        found[name] = {} if (folder / "other").read_bytes() == first else {"bytes of the file": (len(first), (folder / "other").stat().st_size)}
     return {name: each for name, each in found.items() if each}
-
-
-def _classes(case: Case) -> list[Any]:
-    """The Python codelets of the tests that a case may use."""
-    from tests.fuzz.vertices import POOL
-
-    return list(POOL)

@@ -9,6 +9,7 @@ from popcore import BOOL, INT, SHORT, UNSIGNED_CHAR, UNSIGNED_INT, program
 from tests.fuzz.case import Case
 from tests.fuzz.choices import Choices
 from tests.fuzz.steps import Steps
+from tests.fuzz.vertices import made
 from tests.small_codelets import AddTo, Below
 
 
@@ -53,10 +54,10 @@ class Nests(Steps):
         flag = self.graph.add_variable(BOOL, (), name=self.name("b"), tile=self.tile())
         zero, one, limit = (self.graph.add_constant(INT, (1,), v, tile=self.tile()) for v in (0, 1, self.choose.between(0, 3)))
         add, test = self.graph.add_compute_set(self.name("add")), self.graph.add_compute_set(self.name("test"))
-        self.graph.add_vertex(add, AddTo[INT], {"x": one, "y": i.flatten()}, tile=self.tile())
+        self.graph.add_vertex(add, made(AddTo[INT]), {"x": one, "y": i.flatten()}, tile=self.tile())
         true = self.choose.once_in(2)
         x, y = (i, limit[0]) if true else (limit[0], i)
-        self.graph.add_vertex(test, Below, {"x": x, "limit": y, "flag": flag}, tile=self.tile())
+        self.graph.add_vertex(test, made(Below), {"x": x, "limit": y, "flag": flag}, tile=self.tile())
         kind = program.RepeatWhileTrue if true else program.RepeatWhileFalse
         self.note(kind.__name__)
         loop = kind(program.Execute(test), flag, program.Sequence(self.program(depth), program.Execute(add)))

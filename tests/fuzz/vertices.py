@@ -12,6 +12,7 @@ import numpy as np
 from popcore import BOOL, FLOAT, HALF, INT, LONGLONG, SHORT, SIGNED_CHAR, UNSIGNED_CHAR, UNSIGNED_INT, InOut, Matrix, VectorList, Vertex, program
 from popcore.bindings import toolchain
 from popcore.bindings.unit import open_unit
+from popcore.codelet import Codelet, codelet_of
 from popcore.errors import CodeletError
 from popcore.graph import Tensor
 from tests.fuzz.drawing import Drawing
@@ -52,6 +53,12 @@ def cpp_codelets() -> Any:
     return Path(__file__).with_name("codelets.cpp")
 
 
+@functools.cache
+def made(codelet: Any) -> Codelet:
+    """A codelet that several graphs share: it is lowered once, which would else take a third of the time."""
+    return codelet_of(codelet)
+
+
 class Vertices(Drawing):
     """And compute sets of vertices that do not meet."""
 
@@ -76,7 +83,8 @@ class Vertices(Drawing):
             apart += [a.intersects_with(b) for a in outside for b in (*inside, *written, *read)] + [a.intersects_with(b) for a in inside for b in written]
             if any(apart) or not all(w.is_parallel_writeable for w in outside):
                 continue
-            vertex = home.add_vertex(compute_set, codelet, {**reads, **writes}, tile=self.choose.below(high - low))
+            what = codelet if isinstance(codelet, str) or self.choose.once_in(8) else made(codelet)
+            vertex = home.add_vertex(compute_set, what, {**reads, **writes}, tile=self.choose.below(high - low))
             self.note(f"codelet: {codelet if isinstance(codelet, str) else getattr(codelet, '__name__', str(codelet).rsplit('.')[-1])}")
             for name, value in state.items():
                 if np.ndim(value):
@@ -96,7 +104,7 @@ class Vertices(Drawing):
         compute_set = self.graph.add_compute_set(self.name("cs"))
         x = self.sized(dtype, count * length).reshape((count, length))
         tiles = np.array([self.tile() for _ in range(count)])
-        self.graph.add_vertices(compute_set, AddTo[dtype], {"x": x, "y": self.variable(dtype, (count, length))}, tiles)
+        self.graph.add_vertices(compute_set, made(AddTo[dtype]), {"x": x, "y": self.variable(dtype, (count, length))}, tiles)
         return program.Execute(compute_set)
 
     def vertex(self) -> tuple[Any, dict[str, Any], dict[str, Any], dict[str, Any]]:
