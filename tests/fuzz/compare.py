@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
 import popcore as pc
 from popcore import errors
+from popcore.engine import jobs, linker
 from tests.fuzz.case import Case, Feed
 from tests.fuzz.vertices import POOL
 
@@ -66,6 +69,13 @@ def differences(a: Seen, b: Seen) -> dict[str, tuple[Any, Any]]:
     return {name: (a.get(name), b.get(name)) for name in {**a, **b} if a.get(name) != b.get(name)}
 
 
+@contextmanager
+def small_phases_count(fused: bool) -> Iterator[None]:
+    """Phases that move a few bytes, as all do here, are cut among threads, and fused, as if they were large: who makes and runs an engine must be inside."""
+    with mock.patch.multiple(jobs, THREAD_COST=0, INTERVAL_BYTES=16, IMBALANCE=1e9 if fused else jobs.IMBALANCE), mock.patch.object(linker, "THREAD_COST", 0):
+        yield
+
+
 def engines(case: Case, folder: Path) -> Iterator[tuple[str, Any]]:
     """All the ways to run a case that must not differ from the reference, each with its name; ``folder`` is for files."""
     compiled = pc.compile_graph(case.graph, case.programs)
@@ -73,8 +83,10 @@ def engines(case: Case, folder: Path) -> Iterator[tuple[str, Any]]:
     yield "1 thread", one
     one.load()
     yield "1 thread, loaded again", one
-    yield "2 threads", pc.Engine(compiled, options={"engine.threads": 2})
-    yield "2 threads, tiles not fused", pc.Engine(compiled, options={"engine.threads": 2, "engine.fuseTiles": False})
+    with small_phases_count(fused=True):
+        yield "2 threads, tiles fused", pc.Engine(compiled, options={"engine.threads": 2})
+    with small_phases_count(fused=False):
+        yield "2 threads, tiles not fused", pc.Engine(compiled, options={"engine.threads": 2, "engine.fuseTiles": False})
     compiled.save(folder / "executable")
     yield "from a file", pc.Engine(pc.Executable.load(folder / "executable", codelets=[*POOL, *case.needs]), options={"engine.threads": 1})
     yield "checked in full", pc.Engine(case.graph, case.programs, options={"engine.threads": 2, "debug.check": "full"})
