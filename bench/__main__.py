@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.harness import Row
+from popcore.files import write_text
 
 BENCHES = (
     "import",
@@ -92,7 +93,7 @@ def main(names: tuple[str, ...], json_file: Path | None, smoke: bool) -> None:
     for row in run(tuple(dict.fromkeys(names)) or BENCHES, smoke, progress):
         rows.append(row)
         if json_file is not None:  # after each row: an interrupted run keeps what it has
-            json_file.write_text(json.dumps([r.as_dict() for r in rows], indent=1) + "\n", encoding="utf-8")
+            write_text(json_file, json.dumps([r.as_dict() for r in rows], indent=1) + "\n")
     output = Console()
     output.print(table(rows)) if output.is_terminal else Console(width=160).print(table(rows))
 

@@ -87,7 +87,7 @@ class Unit:
         self._found: dict[str, NativeType] = {}
         parts = ["", "library"] if files[0].suffix == ".so" else [toolchain.environment(toolchain.find_compiler("c" if self.made_by_hand else "c++")), "source"]
         parts += [*map(str, self.files), "\0", *self.flags, "\0", *self.rules]
-        self._path = self._folder / (cache.digest(*parts) + ".json")
+        self._path = self._folder / (cache.digest(*parts) + ".record")
         self._record = self._remembered() or self._read_sources()
 
     def __repr__(self) -> str:
@@ -185,7 +185,7 @@ class Unit:
 
     def _remember(self, loaded: Library) -> None:
         self._record.types.update({str(t.index): t for t in loaded.types})
-        cache.write(self._path, msgspec.json.encode(self._record))
+        cache.keep(self._path, msgspec.json.encode(self._record))
 
     def _native(self, index: int, record: TypeRecord) -> NativeType:
         candidate = self._record.candidates[index]
@@ -258,7 +258,7 @@ class Unit:
         return [v.name for name in sorted(set(self._record.drivers.values())) for v in library.load(self._folder, name).unkept]
 
     def _remembered(self) -> _Record | None:
-        content = cache.read(self._path)
+        content = cache.kept(self._path)
         if content is None:
             return None
         try:
@@ -271,6 +271,7 @@ class Unit:
                     return None
             except OSError:
                 return None
+        record.drivers = {name: lib for name, lib in record.drivers.items() if cache.is_whole(self._folder, lib)}
         return record
 
     def _read_sources(self) -> _Record:
@@ -301,7 +302,7 @@ class Unit:
         types = {str(i): msgspec.structs.replace(t, index=i) for i, t in enumerate(loaded.types)}
         dependencies = {str(f): cache.digest(c) for f, c in zip(self.files, contents, strict=True)}
         record = _Record(dependencies, cache.digest(*contents, *self.flags), candidates, types, dict.fromkeys(loaded.drivers, name), [])
-        cache.write(self._path, msgspec.json.encode(record))
+        cache.keep(self._path, msgspec.json.encode(record))
         return record
 
 

@@ -1,13 +1,15 @@
 """Compiled code on disk and in memory: the object cache, and the loader that makes addresses of symbols.
 
 A warm start goes through this file alone: it needs LLVM's loader, not Numba. A cached file is trusted only if it is a
-plain file of this user that nobody else can write, and its checksum over key and content holds; any other is as good as absent.
+plain file of this user that nobody else can write, and its checksum over key and content holds; any other is as good as absent,
+and the log ``popcore.cache`` says so. A folder in which others may write is not used at all.
 """
 
 import ctypes
 import functools
 import hashlib
 import importlib.metadata
+import logging
 import os
 import stat
 import sys
@@ -21,6 +23,7 @@ import llvmlite.binding as llvm
 
 MAGIC = b"popcore object 1\n"
 DIGEST_BYTES = 32
+_LOG = logging.getLogger("popcore.cache")
 _NATIVE = {"linux": b"\x7fELF", "darwin": b"\xcf\xfa\xed\xfe"}
 
 
@@ -40,14 +43,20 @@ class Cache:
 
     def get(self, key: str) -> bytes | None:
         """The object stored under ``key``; None if there is none, or one that cannot be trusted."""
-        if self.folder is None:
+        if self.folder is None or not self._trusted():
             return None
         try:
             data = _read_own(self.folder / key)
-        except OSError:
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            _LOG.warning("%s is not used, its code is compiled again: %s", self.folder / key, error)
             return None
         head, body = data[: len(MAGIC) + DIGEST_BYTES], data[len(MAGIC) + DIGEST_BYTES :]
-        return body if head == MAGIC + _checksum(key, body) else None
+        if head == MAGIC + _checksum(key, body):
+            return body
+        _LOG.warning("%s is damaged: its code is compiled again", self.folder / key)
+        return None
 
     def put(self, key: str, body: bytes) -> bool:
         """Store an object; whoever reads at the same time sees all of it or nothing. Returns False where the folder cannot be written."""
@@ -55,17 +64,40 @@ class Cache:
             return False
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if not self._trusted():
+                return False
             handle, name = tempfile.mkstemp(prefix=".", dir=self.folder)  # mode 0600
-        except OSError:
+        except OSError as error:
+            _say_once(f"compiled code is not kept in {self.folder}: {error.strerror}")
             return False
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(MAGIC + _checksum(key, body) + body)
             os.replace(name, self.folder / key)
-        except OSError:  # a full disk
+        except BaseException as error:
             Path(name).unlink(missing_ok=True)
+            if not isinstance(error, OSError):
+                raise
+            _say_once(f"compiled code is not kept in {self.folder}: {error.strerror}")  # a full disk
             return False
         return True
+
+    def _trusted(self) -> bool:
+        """Whether nobody else can write to the folder: who can may put a file of this user's, renamed, in the place of another."""
+        assert self.folder is not None
+        try:
+            about = self.folder.stat()
+        except OSError:  # there is none yet
+            return True
+        if hasattr(os, "getuid") and (about.st_uid != os.getuid() or about.st_mode & 0o022):
+            _say_once(f"compiled code is not kept in {self.folder}: others could write there; it has to be this user's own, of mode 0700")
+            return False
+        return True
+
+
+@functools.cache
+def _say_once(text: str) -> None:
+    _LOG.warning(text)
 
 
 def _checksum(key: str, body: bytes) -> bytes:
@@ -77,7 +109,7 @@ def _checksum(key: str, body: bytes) -> bytes:
 
 def _read_own(path: Path) -> bytes:
     """The content of a plain file that this user owns and nobody else can write. Raises OSError for any other."""
-    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0))
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     with os.fdopen(handle, "rb") as file:
         about = os.fstat(file.fileno())
         if not stat.S_ISREG(about.st_mode):

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 from popcore.errors import PopcoreError
@@ -78,6 +80,11 @@ class Reader:
     def __init__(self, path: str, archive: zipfile.ZipFile, error: type[PopcoreError]) -> None:
         self._path, self._archive, self._error = path, archive, error
 
+    def expect(self, names: Iterable[str]) -> None:
+        """Raise ``error`` unless these are the entries, beside the header and its checksum."""
+        if odd := set(self._archive.namelist()) ^ {HEADER, DIGEST, *names}:
+            raise self._error(f"{self._path!r} is damaged: its header and its entries do not agree on {min(odd)!r}")
+
     def header(self) -> bytes:
         """The header. Raises ``error`` if it does not have the checksum beside it."""
         content = self._archive.read(HEADER)
@@ -133,9 +140,30 @@ def reading(path: str | os.PathLike[str], what: str, error: type[PopcoreError]) 
     """
     shown = os.fspath(path)
     try:
+        if not stat.S_ISREG(os.stat(path).st_mode):  # opening a pipe would wait for somebody who writes
+            raise error(f"{shown!r} is no {what}: it is no plain file")
         with zipfile.ZipFile(path) as archive:
+            _check_entries(shown, archive, error)
             yield Reader(shown, archive, error)
     except _DEFECTS as defect:
         if isinstance(defect, PopcoreError):
             raise
         raise error(f"{shown!r} is no {what}, or a damaged one: {defect}") from defect
+
+
+def _check_entries(shown: str, archive: zipfile.ZipFile, error: type[PopcoreError]) -> None:
+    """Raise ``error`` for entries that no ``Writer`` made, before any of them is unpacked."""
+    entries = archive.infolist()
+    twice = next((name for name, count in Counter(each.filename for each in entries).items() if count > 1), None)
+    if twice is not None:
+        raise error(f"{shown!r} is damaged: it has the entry {twice!r} twice")
+    if any(each.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for each in entries):
+        raise error(f"{shown!r} is damaged: an entry is compressed as none is")
+    unpacked, most = sum(each.file_size for each in entries if each.compress_type == zipfile.ZIP_DEFLATED), _most_bytes()
+    if unpacked > most:
+        raise error(f"{shown!r} would unpack to {unpacked:,} bytes of memory, which is more than half of what this machine has", "a machine with more memory")
+
+
+def _most_bytes() -> int:
+    """Of compressed entries together: half the memory of this machine. A small file can say that it unpacks to a thousand times as much."""
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2

@@ -32,3 +32,8 @@ def user_site() -> Site:
             return Site(name, frame.f_lineno)
         frame = frame.f_back  # type: ignore[assignment]  # typeshed: f_back may be None, the loop ends there
     return UNKNOWN
+
+
+def plain(name: str) -> str:
+    """A name for a terminal: what would move its cursor, change its colours or begin a line is shown as an escape, as in ``repr``."""
+    return name if name.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in name)

@@ -1,4 +1,4 @@
-"""A file that is written whole or not at all."""
+"""Files that are written whole or not at all."""
 
 from __future__ import annotations
 
@@ -28,5 +28,11 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
             os.fsync(out.fileno())
         os.replace(temporary, target)
     except BaseException:
-        os.unlink(temporary)
+        Path(temporary).unlink(missing_ok=True)  # a signal may come when it has its name already
         raise
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """A text in UTF-8, whole or not at all. Raises: as ``replacing``."""
+    with replacing(path) as out:
+        out.write(text.encode())

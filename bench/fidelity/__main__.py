@@ -12,6 +12,7 @@ from rich.table import Table
 
 from bench.fidelity import exchange, halo, host, links, products, report, stencil, summary, tile, training, tutorials
 from bench.fidelity.figures import PUBLISHED, Family, Figure, Result, read
+from popcore.files import write_text
 
 _MODULES = (exchange, links, host, tile, products, stencil, halo, tutorials, training)
 FAMILIES: tuple[Family, ...] = tuple(family for module in _MODULES for family in module.FAMILIES)
@@ -69,7 +70,7 @@ def main(names: tuple[str, ...], path: Path, json_file: Path | None, page: Path 
     output.print(rows_table(found))
     output.print(summary_table(found, figures))
     if json_file is not None:
-        json_file.write_text(json.dumps([r.as_dict() for r in found], indent=1) + "\n", encoding="utf-8")
+        write_text(json_file, json.dumps([r.as_dict() for r in found], indent=1) + "\n")
     if page is not None:
         report.write(page, found, figures)
     if note:

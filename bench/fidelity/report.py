@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Sequence
+from html import escape
 from pathlib import Path
 
 import click
 
 from bench.fidelity import summary
 from bench.fidelity.figures import Figure, Result
+from popcore.files import write_text
 
 _PAGE = """<!doctype html>
 <html lang="en">
@@ -45,7 +47,7 @@ def write(path: Path, found: Sequence[Result], figures: Sequence[Figure]) -> Non
 
     page = jinja2.Environment(autoescape=True).from_string(_PAGE)
     shown = page.render(chart=_chart(found), headers=summary.HEADERS, rows=list(summary.rows(found)), coverage=summary.coverage(found, figures))
-    path.write_text(shown, encoding="utf-8")
+    write_text(path, shown)
 
 
 def _chart(found: Sequence[Result]) -> str:
@@ -79,5 +81,5 @@ def _chart(found: Sequence[Result]) -> str:
 
 def _hover(r: Result) -> str:
     f = r.figure
-    about = f"{f.benchmark}<br>{f.conditions}<br>{f.device}"
-    return f"<b>{f.id}</b> ({f.use})<br>{about}<br>published {f.value:.6g} {f.unit}, modelled {r.modelled:.6g}, {100 * r.relative_error:+.1f} %"
+    about = "<br>".join(map(escape, (f.benchmark, f.conditions, f.device)))  # the text of a dot is a kind of HTML
+    return f"<b>{escape(f.id)}</b> ({f.use})<br>{about}<br>published {f.value:.6g} {f.unit}, modelled {r.modelled:.6g}, {100 * r.relative_error:+.1f} %"

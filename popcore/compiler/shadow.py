@@ -12,7 +12,6 @@ from popcore.compiler.placing import byte_runs
 from popcore.executable import Shadow, no_shadow
 from popcore.graph import Graph
 
-PLANES = 5  # the arena itself and, behind it, the four that ``kernels.guard`` describes
 _LINE = 64  # bytes: a plane starts as the arena does
 
 

@@ -98,7 +98,9 @@ class Host:
                 self._began[row] = self._cycles()
             case "cycles_end":
                 assert request.dtype is not None
-                spent = self._cycles() - self._began.pop(request.index)
+                if (began := self._began.pop(request.index, None)) is None:
+                    raise EngineError("the Executable ends a count of cycles that never began", "compile the graph again")
+                spent = self._cycles() - began
                 self.view(request.dtype, request.shape)[...] = spent & 0xFFFFFFFF, (spent >> 32) & 0xFFFFFFFF
             case "defined" | "undefine":
                 pass  # the shadow's alone

@@ -120,6 +120,7 @@ def load(machine: Machine, path: str | os.PathLike[str]) -> int:
     shown = os.fspath(path)
     with archive.reading(path, "state of an engine", StateFileError) as file:
         header = _decode(shown, file.header())
+        file.expect(header.digests)
         _check_same(shown, header, machine)
         ranges = {name: _check_area(shown, file, header, name, pages) for name, pages in machine.areas().items()}
         counters = {name: _numbers(shown, file, header, array.shape, name) for name, array in machine.counters().items()}

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from popcore.errors import ExecutableFileError
-from popcore.executable.executable import Executable
+from popcore.executable.executable import MODIFY, PLANES, RESTORE, Executable
 from popcore.executable.opcodes import ROW_WORDS, Batch, Group, GroupKind, Op, Phase
 from popcore.executable.schedules import ALGORITHMS, KINDS, CollectiveOperator, CommGroupType, result_elements
 from popcore.topology import LINK_KINDS
@@ -15,15 +16,31 @@ from popcore.types import FLOAT, HALF, Array, ElementType
 
 _LIMIT = 1 << 48  # bytes: no arena is larger, and sums of three stay within 64 bits
 
+_TYPED = ("cross_copy", "cycles_end", "defined", "equal", "error_if", "print", "remote_in", "remote_out", "stream_in", "stream_out", RESTORE)
+_UNTYPED = ("collective", "cycles_begin", "error", "undefine", MODIFY)
+"""Requests to the host that come with a type, and those that need none."""
+
 
 def check_tables(executable: Executable, path: str) -> None:
     """Raise ExecutableFileError where an index leads out of its table, or an address out of the arena.
 
     Gives: the machine may run it: every copy stays within the arena, every field within its tile.
     """
-    for what, fine in _checks(executable):
-        if not fine:
-            raise ExecutableFileError(f"{path!r} is damaged: {what}")
+    for step in (
+        _check_target,
+        _check_shapes,
+        _check_memory,
+        _check_code,
+        _check_copies,
+        _check_batches,
+        _check_host,
+        _check_kinds,
+        _check_replicas,
+        _check_costs,
+    ):
+        for what, fine in step(executable):  # a step may rely on what those before it found
+            if not fine:
+                raise ExecutableFileError(f"{path!r} is damaged: {what}")
 
 
 def _within(values: Array, low: int, high: int) -> bool:
@@ -35,20 +52,36 @@ def _shape(array: Array, kind: str, columns: int | None) -> bool:
     return bool(array.dtype == np.dtype(kind)) and (array.ndim == 1 if columns is None else array.ndim == 2 and array.shape[1] == columns)
 
 
-def _checks(e: Executable) -> list[tuple[str, bool]]:
+def _check_target(e: Executable) -> list[tuple[str, bool]]:
+    """Numbers of a machine that could be one, so that what is computed with them stays within 64 bits."""
+    waiting: list[Any] = [e.target.to_dict()]
+    sane = True
+    while waiting:
+        match waiting.pop():
+            case dict() as each:
+                waiting.extend(each.values())
+            case list() | tuple() as each:
+                waiting.extend(each)
+            case int() | float() as number:
+                sane = sane and 0 <= number < _LIMIT
+    return [("its target is no machine", sane)]
+
+
+def _check_shapes(e: Executable) -> list[tuple[str, bool]]:
+    costs = e.costs
     tables = (
         ("code", e.code, "int64", 4), ("entries", e.entries, "int64", None), ("switches", e.switches, "int64", 2), ("phases", e.phases, "int64", 6),
         ("groups", e.groups, "int64", 12), ("words", e.words, "uint32", None), ("spans", e.spans, "int64", 3), ("batches", e.batches, "int64", 8),
         ("tiles", e.tiles, "int32", None), ("rows", e.rows, "int32", None), ("vertex_ids", e.vertex_ids, "int32", None), ("initial", e.initial, "int64", 3), ("initial_bytes", e.initial_bytes, "uint8", None),
         ("replica_index", e.replica_index, "int64", None), ("collective_spans", e.collective_spans, "int64", 2),
         ("tile_base", e.memory.tile_base, "int64", None), ("tile_bytes", e.memory.tile_bytes, "int64", None),
-        ("cycles", e.costs.cycles, "int64", 5), ("labels", e.costs.label, "int32", None), ("heads", e.costs.head, "bool", None), ("worker cycles", e.costs.worker_codelet, "int64", 4),
-        ("links", e.costs.links, "int64", 6),
+        ("cycles", costs.cycles, "int64", 5), ("labels", costs.label, "int32", None), ("heads", costs.head, "bool", None), ("worker cycles", costs.worker_codelet, "int64", 4),
+        ("links", costs.links, "int64", 6), ("bytes on links", costs.link_bytes, "int64", None), ("bytes exchanged", costs.exchange_bytes, "int64", None),
+        ("bytes of the host", costs.host_bytes, "int64", None), ("remote bytes", costs.remote_bytes, "int64", None),
+        ("places of the shadow", e.shadow.places, "int64", 5), ("ends of the shadow", e.shadow.ended, "int64", 3),
+        *((f"memory of {name}", array, "int64", None) for name, array in e.memory.by_category.items()),
     )  # fmt: skip
-    found = [(f"table {name} has the wrong shape or type", _shape(array, kind, columns)) for name, array, kind, columns in tables]
-    if not all(fine for _, fine in found):
-        return found
-    return [*_check_memory(e), *_check_code(e), *_check_copies(e), *_check_batches(e), *_check_host(e), *_check_replicas(e), *_check_costs(e)]
+    return [(f"table {name} has the wrong shape or type", _shape(array, kind, columns)) for name, array, kind, columns in tables]
 
 
 def _check_memory(e: Executable) -> list[tuple[str, bool]]:
@@ -56,13 +89,16 @@ def _check_memory(e: Executable) -> list[tuple[str, bool]]:
     sizes = len(m.tile_base) == len(m.tile_bytes) == tiles and all(len(a) == tiles for a in m.by_category.values())
     if not sizes or not 0 <= m.arena_bytes < _LIMIT or not _within(m.tile_base, 0, _LIMIT) or not _within(m.tile_bytes, 0, _LIMIT):
         return [("the memory map is not one of the target", False)]
+    distance, room = e.shadow.distance, e.shadow.distance or m.arena_bytes  # what lies behind the room is shadow
     initial = e.initial
     small = all(_within(initial[:, c], 0, _LIMIT) for c in range(3))
     ends = initial[:, [0, 1]] + initial[:, [2, 2]] if small else np.zeros((0, 2), np.int64)
     return [
-        ("tiles overlap or leave the arena", bool((m.tile_base[1:] >= m.tile_base[:-1] + m.tile_bytes[:-1]).all() and (m.tile_base + m.tile_bytes <= m.arena_bytes).all())),
-        ("the staging area leaves the arena", 0 <= m.staging <= m.arena_bytes and 0 <= m.staging_bytes <= m.arena_bytes - m.staging),
-        ("initial values lie outside the arena", small and _within(ends[:, 0], 0, m.arena_bytes + 1) and _within(ends[:, 1], 0, len(e.initial_bytes) + 1)),
+        ("tiles overlap or leave the arena", bool((m.tile_base[1:] >= m.tile_base[:-1] + m.tile_bytes[:-1]).all() and (m.tile_base + m.tile_bytes <= room).all())),
+        ("the shadow does not fit the arena", distance == 0 or (distance > 0 and PLANES * distance == m.arena_bytes)),
+        ("the shadow has places of no variable", _within(e.shadow.places[:, 2], 0, len(e.shadow.variables)) and _within(e.shadow.places[:, 4], 1, _LIMIT)),
+        ("the staging area leaves the arena", 0 <= m.staging <= room and 0 <= m.staging_bytes <= room - m.staging),
+        ("initial values lie outside the arena", small and _within(ends[:, 0], 0, room + 1) and _within(ends[:, 1], 0, len(e.initial_bytes) + 1)),
         ("a host handle has no phase", _within(np.array([h.phase for h in (*e.reads, *e.writes)], np.int64), 0, len(e.phases))),
     ]  # fmt: skip
 
@@ -187,14 +223,31 @@ def _check_host(e: Executable) -> list[tuple[str, bool]]:
     tables = {"stream": len(e.streams), "remote": len(e.remotes), "cycles": len(e.yields)}
     rooms = [_room(h.shape, h.dtype) for h in (*e.reads, *e.writes)]
     rooms += [_room((s.elements,), s.dtype) for s in e.streams]
-    rooms += [_room(y.shape, y.dtype) + y.offset for y in e.yields if y.dtype is not None]
+    rooms += [_room(y.shape, y.dtype) + y.offset for y in e.yields if y.dtype is not None and y.kind != "defined"]
+    tested = [y.offset + (0 if y.dtype is None else y.dtype.nbytes) for y in e.yields if y.kind == "defined"]
     rooms += [_room(y.shape[:1], y.rows_dtype) + y.rows_at for y in e.yields if y.rows_dtype is not None]
+    remote = [(y, e.remotes[y.index]) for y in e.yields if y.kind.startswith("remote") and 0 <= y.index < len(e.remotes)]
     return [
+        ("a request to the host is of no kind", all(y.kind in _TYPED or y.kind in _UNTYPED for y in e.yields)),
+        ("a request to the host has no type", all(y.dtype is not None for y in e.yields if y.kind in _TYPED)),
         ("a request to the host names nothing", all(0 <= y.index < count for y in e.yields for kind, count in tables.items() if y.kind.startswith(kind))),
-        ("a request to the host has no room", all(0 <= room <= e.memory.staging_bytes for room in rooms)),
-        ("a row of a remote buffer does not exist", all(0 <= r < e.remotes[y.index].repeats for y in e.yields if y.kind.startswith("remote") for r in y.rows)),
+        ("a request to the host has no room", all(0 <= room <= e.memory.staging_bytes for room in rooms) and all(
+            y.offset >= 0 and (y.rows_dtype is None or y.rows_at >= 0) for y in e.yields
+        )),
+        ("a test of memory leaves the arena", all(end <= (e.shadow.distance or e.memory.arena_bytes) for end in tested)),
+        ("a row of a remote buffer does not exist", all(0 <= r < b.repeats for y, b in remote for r in y.rows)),
+        ("a remote transfer is not of whole rows", all(y.dtype is b.dtype and math.prod(y.shape) == b.elements * (len(y.rows) if y.rows_dtype is None else math.prod(y.shape[:1])) for y, b in remote)),
         ("a program uses a stream that is not there", {name for names in e.streams_of for name in names} <= {s.name for s in e.streams}),
     ]  # fmt: skip
+
+
+def _check_kinds(e: Executable) -> list[tuple[str, bool]]:
+    """What collectives are called."""
+    operators, groups = {o.value for o in CollectiveOperator}, {g.value for g in CommGroupType}
+    return [
+        ("a collective is of no kind", c.kind in KINDS and c.method in ALGORITHMS and c.operator in operators and c.group_type in groups and c.elements >= 0)
+        for c in e.collectives
+    ]
 
 
 def _check_replicas(e: Executable) -> list[tuple[str, bool]]:
@@ -216,10 +269,6 @@ def _check_replicas(e: Executable) -> list[tuple[str, bool]]:
             and int(spans[c.span_begin : c.span_end, 1].sum()) == c.elements * c.dtype.nbytes
             for c in calls if c.kind == "all_reduce"
         )),
-        ("a collective is of no kind", all(
-            c.kind in KINDS and c.method in ALGORITHMS and c.operator in {o.value for o in CollectiveOperator} and c.group_type in {g.value for g in CommGroupType}
-            for c in calls
-        )),
         ("a collective has no such groups", all(
             1 <= c.group_size <= e.replicas and e.replicas % c.group_size == 0 and c.root in range(c.group_size)
             and len(c.rings) == len(ALGORITHMS[c.method].lanes) and all(sorted(ring) == list(range(c.group_size)) for ring in c.rings)
@@ -233,8 +282,8 @@ def _check_replicas(e: Executable) -> list[tuple[str, bool]]:
 
 
 def _room(shape: tuple[int, ...], dtype: ElementType) -> int:
-    """Bytes; -1 if a dimension is negative."""
-    return -1 if any(n < 0 for n in shape) else math.prod(shape) * dtype.nbytes
+    """Bytes; -1 if a dimension is negative, or so large that no array has it, not even one without elements."""
+    return -1 if any(n < 0 for n in shape) or math.prod(max(n, 1) for n in shape) >= _LIMIT else math.prod(shape) * dtype.nbytes
 
 
 def _check_costs(e: Executable) -> list[tuple[str, bool]]:

@@ -155,11 +155,15 @@ class MemoryMap:
     by_category: dict[str, Array]
 
 
+PLANES = 5
+"""Of memory with a shadow: the memory itself and, behind it, the four that ``kernels.guard`` describes."""
+
+
 @dataclass(frozen=True)
 class Shadow:
     """What ``debug.check`` "full" needs to know. Planes of shadow lie behind an arena, see ``kernels.guard``, and copies move them too."""
 
-    distance: int  # bytes from memory to its first plane of shadow; 0: there is none
+    distance: int  # bytes from memory to its first plane of shadow; 0: there is none, though variables may be named
     variables: tuple[str, ...]  # with where they were made
     places: Array  # int64[k, 5]: arena byte, bytes, variable, first element, bytes of an element; by arena byte
     ended: Array  # int64[k, 3]: number of a WriteUndef, arena byte, bytes

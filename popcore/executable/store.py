@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import math
 import os
 from collections.abc import Iterable, Iterator
+from tokenize import TokenError
 from typing import Any
 
 import msgspec
@@ -107,6 +109,7 @@ def load(path: str | os.PathLike[str], codelets: Iterable[Any] = ()) -> Executab
     """
     with archive.reading(path, "Executable", ExecutableFileError) as file:
         header = _decode_header(path, file.header())
+        file.expect(header.digests)
         arrays = {name: _read_array(path, name, file.read(name, digest)) for name, digest in header.digests.items()}
     executable = _assemble(path, header, arrays, _resolve(path, header.codelets, list(codelets)))
     check_tables(executable, os.fspath(path))
@@ -211,11 +214,17 @@ def _decode_header(path: Any, encoded: bytes) -> _Header:
 
 
 def _read_array(path: Any, entry: str, content: bytes) -> Array:
+    """The array of an entry. Nothing is allocated before its length is known to be what its header says."""
+    file = io.BytesIO(content)
     try:
-        array: Array = np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)
-    except ValueError as error:
+        if np.lib.format.read_magic(file) != (1, 0):
+            raise ValueError("it is of a later format")
+        shape, by_columns, dtype = np.lib.format.read_array_header_1_0(file)
+        if by_columns or dtype.hasobject or math.prod(shape) * dtype.itemsize != len(content) - file.tell() or min(shape, default=0) < 0:
+            raise ValueError("it does not have the length that its header says")
+        array: Array = np.frombuffer(content, dtype, offset=file.tell()).reshape(shape)
+    except (ValueError, TypeError, SyntaxError, MemoryError, TokenError) as error:  # the last four: of a header that is no Python literal
         raise ExecutableFileError(f"{os.fspath(path)!r} is damaged: {entry}: {error}") from error
-    array.flags.writeable = False
     return array
 
 
@@ -224,7 +233,10 @@ def _resolve(path: Any, records: list[_CodeletRecord], given: list[Any]) -> tupl
     classes = {c.__name__: c for c in given if hasattr(c, "__name__")}
     found: list[Codelet] = []
     for record in records:
-        candidates = list(_candidates(path, record, classes, units))
+        try:
+            candidates = list(_candidates(path, record, classes, units))
+        except ElementTypeError as error:
+            raise ExecutableFileError(f"{os.fspath(path)!r} is damaged: codelet {record.name!r}: {error.message}") from error
         if not candidates:
             plain = record.name.split("<")[0]
             raise CodeletError(

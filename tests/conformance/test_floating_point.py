@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import popcore as pc
 from popcore import FLOAT, HALF, INT, InOut, Input, MultiVertex, Output, Vector, Vertex, errors, program
-from tests.conformance.test_engines_agree import bits
+from tests.fuzz.compare import bits
 
 SIZE, ROWS = 8, 16
 HALVES = [0.0, -0.0, 1.0, -1.5, 6e-8, -6e-5, 300.0, -300.0, 2048.0, 60000.0, 65504.0, -65504.0, math.inf, -math.inf, math.nan]

@@ -16,8 +16,9 @@ from popcore.compiler.passes.batch_vertices import VertexTables
 from popcore.compiler.passes.lower_replicas import result_offset
 from popcore.compiler.passes.price import price
 from popcore.compiler.placing import byte_runs, element_addresses
-from popcore.compiler.shadow import PLANES, make_shadow
+from popcore.compiler.shadow import make_shadow
 from popcore.executable import CollectiveCall, Executable, Handle, MemoryMap, Shadow, Yield
+from popcore.executable.executable import PLANES
 from popcore.executable.opcodes import Batch, Op, PhaseFlag
 from popcore.graph import Graph, Tensor
 from popcore.graph.regions import PLACE, SHIFT, Regions, coalesce

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from popcore.debug import plain
 from popcore.profile.profile import Profile
 
 STEPS_SHOWN = 8
@@ -14,30 +15,30 @@ def summary(profile: Profile) -> str:
     target, total = profile.target, max(profile.total_cycles, 1)
     steps = [step for step in profile.steps if step.cycles]
     lines = [
-        f"{target.name}: {f'{profile.replicas} replicas of ' if profile.replicas > 1 else ''}{target.num_ipus} IPU x {target.tiles_per_ipu} tiles, {target.clock_hz / 1e9:.3f} GHz",
+        f"{plain(target.name)}: {f'{profile.replicas} replicas of ' if profile.replicas > 1 else ''}{target.num_ipus} IPU x {target.tiles_per_ipu} tiles, {target.clock_hz / 1e9:.3f} GHz",
         f"modelled: {profile.total_cycles:,} cycles = {profile.device_seconds * 1e6:,.3f} us of device time in {profile.runs} runs",
         "",
         "cycles by kind",
         *(f"  {kind:<12}{cycles:>16,} {100 * cycles / total:6.1f} %" for kind, cycles in profile.cycles_by_kind.items()),
         "",
         "cycles by step",
-        *(f"  {step.name[:34]:<34}{step.executions:>9,} x{step.cycles:>16,} {100 * step.cycles / total:6.1f} %" for step in steps[:STEPS_SHOWN]),
+        *(f"  {plain(step.name)[:34]:<34}{step.executions:>9,} x{step.cycles:>16,} {100 * step.cycles / total:6.1f} %" for step in steps[:STEPS_SHOWN]),
     ]
     if len(steps) > STEPS_SHOWN:
         rest = sum(step.cycles for step in steps[STEPS_SHOWN:])
         lines.append(f"  {f'{len(steps) - STEPS_SHOWN} more':<34}{'':>11}{rest:>16,} {100 * rest / total:6.1f} %")
     if profile.codelets:
         lines += ["", "codelets"]
-        lines += [f"  {c.name[:34]:<34}{c.vertices:>9,} vertices{c.worker_cycles:>16,} worker cycles" for c in profile.codelets.values()]
+        lines += [f"  {plain(c.name)[:34]:<34}{c.vertices:>9,} vertices{c.worker_cycles:>16,} worker cycles" for c in profile.codelets.values()]
     if profile.collectives:
         lines += ["", "collectives, each time"]
         lines += [
-            f"  {c.name[:24]:<24} {c.method[:23]:<23}{c.executions:>6,} x{c.cycles:>12,} cycles {c.bytes_on_links_per_replica:>13,} B a replica"
+            f"  {plain(c.name)[:24]:<24} {c.method[:23]:<23}{c.executions:>6,} x{c.cycles:>12,} cycles {c.bytes_on_links_per_replica:>13,} B a replica"
             for c in profile.collectives
         ]
     used = profile.memory.total
     fullest = int(np.argmax(used))
-    parts = ", ".join(f"{name} {int(sizes[fullest]):,}" for name, sizes in profile.memory.by_category.items() if sizes[fullest])
+    parts = ", ".join(f"{plain(name)} {int(sizes[fullest]):,}" for name, sizes in profile.memory.by_category.items() if sizes[fullest])
     lines += [
         "",
         f"memory: fullest is tile {fullest}, {int(used[fullest]):,} of {target.bytes_per_tile:,} B ({parts})",
