@@ -126,6 +126,22 @@ def test_the_product_unit_is_charged_as_measured():
         assert work / cycles == pytest.approx(rate, rel=0.03)
 
 
+def test_pairs_of_tiles_take_the_same_part_of_the_right_operand():
+    """So that what they receive of it counts once: neighbours differ in the part of the left one, and begin at an even tile."""
+    made = new_plan(target(), Problem(1, 2048, 2048, 2048, HALF), True, 0.6)
+    assert made.batch_parts % 2 == 0
+    assert made.first_tile % 2 == 0
+    part, i, j = np.indices((made.k_parts, made.batch_parts, made.n_parts)).reshape(3, -1)
+    tile = made.tile(np.zeros_like(i), i, j, part)
+    assert np.array_equal(tile, ((part * made.n_parts + j) * made.batch_parts + i + made.first_tile) % made.num_tiles)
+
+
+def test_few_rows_to_stream_take_as_long_as_loading_what_the_unit_holds():
+    """PopLibs' estimate of a pass of 16 x 16 past which four rows go: 64 cycles for its weights, 6 and a share of 19 for control, 6 x 26 for a row of a worker."""
+    half = [product_cycles(target(), HALF, 4, depth, 16, HALF) for depth in (160, 176)]
+    assert half[1] - half[0] == 64 + 6 + 19 + 6 * 26 + 15 + 6 * 3
+
+
 def test_a_report_says_what_is_done_where():
     graph = pc.Graph(target())
     text = poplin.mat_mul_report_plan(graph, FLOAT, FLOAT, (4096, 4096), (4096, 4096))
