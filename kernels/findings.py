@@ -9,17 +9,6 @@ from popcore.kernels import abi
 from popcore.kernels import status as s
 from popcore.kernels.native import larger, load64, part, smaller, store64
 
-WORDS = 2 + abi.AUX_POSITION + 1 + 5  # of a record: see below
-USED, LOST, CAPACITY, HEAD = 0, 1, 2, 4  # words of a table before its records
-
-TIMES = 0  # words of a record: how often,
-LOW = 1  # from where
-HIGH = 2  # to where,
-PHASE = 3  # compute sets run since loading when it was first,
-BATCH = 4
-REPLICA = 5
-COPY = 6  # then the first words of the block
-
 
 @part
 def word_of(address, index):
@@ -29,43 +18,45 @@ def word_of(address, index):
 @part
 def is_same(record, aux, keys):
     """Whether a record is of the finding that the block describes."""
-    if word_of(record, BATCH) != word_of(aux, abi.AUX_BATCH) or word_of(record, REPLICA) != word_of(aux, s.AUX_REPLICA):
+    if word_of(record, s.FOUND_BATCH) != word_of(aux, abi.AUX_BATCH) or word_of(record, s.FOUND_REPLICA) != word_of(aux, s.AUX_REPLICA):
         return False
-    if word_of(record, COPY + abi.AUX_POSITION) != word_of(aux, abi.AUX_POSITION) or word_of(record, COPY + abi.AUX_WORKER) != word_of(aux, abi.AUX_WORKER):
+    if word_of(record, s.FOUND_COPY + abi.AUX_POSITION) != word_of(aux, abi.AUX_POSITION) or word_of(record, s.FOUND_COPY + abi.AUX_WORKER) != word_of(
+        aux, abi.AUX_WORKER
+    ):
         return False
-    if word_of(record, COPY + abi.AUX_SITE) != word_of(aux, abi.AUX_SITE) or word_of(record, COPY + abi.AUX_TAGS) != word_of(aux, abi.AUX_TAGS):
+    if word_of(record, s.FOUND_COPY + abi.AUX_SITE) != word_of(aux, abi.AUX_SITE) or word_of(record, s.FOUND_COPY + abi.AUX_TAGS) != word_of(aux, abi.AUX_TAGS):
         return False
     different = 0
     for index in range(abi.AUX_VALUES, abi.AUX_VALUES + keys):
-        different |= word_of(record, COPY + index) ^ word_of(aux, index)
+        different |= word_of(record, s.FOUND_COPY + index) ^ word_of(aux, index)
     return different == 0
 
 
 def note(aux, keys):
     """The function at AUX_NOTE."""
     table = word_of(aux, abi.AUX_TABLE)
-    used = word_of(table, USED)
+    used = word_of(table, s.FOUND_USED)
     low = word_of(aux, abi.AUX_VALUES + keys)
     high = low + word_of(aux, abi.AUX_VALUES + keys + 1) - 1 if word_of(aux, abi.AUX_TAGS) & 15 == abi.TAG_FINDING else low
-    record = table + HEAD * 8 + used * (WORDS * 8)
+    record = table + s.FOUND_HEAD * 8 + used * (s.FOUND_WORDS * 8)
     for _ in range(used):  # the last one first: it is most likely
-        record -= WORDS * 8
+        record -= s.FOUND_WORDS * 8
         if is_same(record, aux, keys):
-            store64(record + TIMES * 8, word_of(record, TIMES) + 1)
-            store64(record + LOW * 8, smaller(word_of(record, LOW), low))
-            store64(record + HIGH * 8, larger(word_of(record, HIGH), high))
+            store64(record + s.FOUND_TIMES * 8, word_of(record, s.FOUND_TIMES) + 1)
+            store64(record + s.FOUND_LOW * 8, smaller(word_of(record, s.FOUND_LOW), low))
+            store64(record + s.FOUND_HIGH * 8, larger(word_of(record, s.FOUND_HIGH), high))
             return 0
-    if used == word_of(table, CAPACITY):
-        store64(table + LOST * 8, word_of(table, LOST) + 1)
+    if used == word_of(table, s.FOUND_CAPACITY):
+        store64(table + s.FOUND_LOST * 8, word_of(table, s.FOUND_LOST) + 1)
         return 0
-    record = table + HEAD * 8 + used * (WORDS * 8)
-    store64(record + TIMES * 8, 1)
-    store64(record + LOW * 8, low)
-    store64(record + HIGH * 8, high)
-    store64(record + PHASE * 8, word_of(aux, abi.AUX_PHASE))
-    store64(record + BATCH * 8, word_of(aux, abi.AUX_BATCH))
-    store64(record + REPLICA * 8, word_of(aux, s.AUX_REPLICA))
+    record = table + s.FOUND_HEAD * 8 + used * (s.FOUND_WORDS * 8)
+    store64(record + s.FOUND_TIMES * 8, 1)
+    store64(record + s.FOUND_LOW * 8, low)
+    store64(record + s.FOUND_HIGH * 8, high)
+    store64(record + s.FOUND_PHASE * 8, word_of(aux, abi.AUX_PHASE))
+    store64(record + s.FOUND_BATCH * 8, word_of(aux, abi.AUX_BATCH))
+    store64(record + s.FOUND_REPLICA * 8, word_of(aux, s.AUX_REPLICA))
     for index in range(abi.AUX_POSITION + 1):
-        store64(record + (COPY + index) * 8, word_of(aux, index))
-    store64(table + USED * 8, used + 1)
+        store64(record + (s.FOUND_COPY + index) * 8, word_of(aux, index))
+    store64(table + s.FOUND_USED * 8, used + 1)
     return 0

@@ -3,7 +3,7 @@
 Nothing heavy is imported here: a warm start reads this file and not Numba. Every table is int64; a *word* is 8 bytes.
 """
 
-from popcore.kernels.abi import AUX_WORDS
+from popcore.kernels.abi import AUX_POSITION, AUX_WORDS
 
 # What ``vm.run`` returns. The program counter to go on at is in ``RESULT_PC``.
 HALT = 0
@@ -107,6 +107,20 @@ FAULT_POSITION = 2
 FAULT_REPLICA = 3
 FAULT_AUX = 4
 FAULT_WORDS = FAULT_AUX + AUX_WORDS + 12  # whole cache lines
+
+# A thread's table of findings, see ``findings``: words before its records,
+FOUND_USED = 0  # records
+FOUND_LOST = 1  # that had no room
+FOUND_CAPACITY = 2
+FOUND_HEAD = 4
+FOUND_TIMES = 0  # and of a record: how often,
+FOUND_LOW = 1  # from where
+FOUND_HIGH = 2  # to where,
+FOUND_PHASE = 3  # compute sets run since loading when it was first,
+FOUND_BATCH = 4
+FOUND_REPLICA = 5
+FOUND_COPY = 6  # then a copy of the aux block, AUX_POSITION the last of it
+FOUND_WORDS = FOUND_COPY + AUX_POSITION + 1
 
 # The machine's own words of an aux block; drivers use those below: see ``abi``.
 AUX_SEEN = 25  # the ticket of the last phase that this thread has looked at

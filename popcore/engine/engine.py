@@ -18,7 +18,6 @@ from popcore.engine import state
 from popcore.engine.device import Arena
 from popcore.engine.faults import crash_error, print_text, vertex_error
 from popcore.engine.findings import Findings
-from popcore.engine.first_nan import FirstNaN
 from popcore.engine.host import Host
 from popcore.engine.linker import LAST_FIRST, Image
 from popcore.engine.outcome import Outcome
@@ -105,6 +104,8 @@ class Engine:
         ieee, seed = resolved["target.floatingPoint"] == "ieee", int(resolved["prng.seed"])
         image = Image(linked, self._arena, threads, interpreted(), self._build, ieee, seed, order, isolate)
         if resolved["debug.first_nan"]:
+            from popcore.engine.first_nan import FirstNaN  # few runs want it
+
             watcher = FirstNaN(linked, self._arena, self._places, seed, ieee)
             image.watch(watcher, watcher.phases())
         return image
