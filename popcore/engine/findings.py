@@ -11,7 +11,7 @@ from popcore.engine.outcome import Fault, fault_from
 from popcore.errors import EngineError, FindingsError
 from popcore.executable import Executable
 from popcore.executable.opcodes import Phase
-from popcore.kernels import abi, findings
+from popcore.kernels import abi, found
 from popcore.types import Array
 
 LIMIT = 100
@@ -32,28 +32,28 @@ class Tables:
     """Where the threads of an image write what they find."""
 
     def __init__(self, threads: int) -> None:
-        self.words = np.zeros((threads, findings.HEAD + LIMIT * findings.WORDS), np.int64)
-        self.words[:, findings.CAPACITY] = LIMIT
+        self.words = np.zeros((threads, found.HEAD + LIMIT * found.WORDS), np.int64)
+        self.words[:, found.CAPACITY] = LIMIT
 
     def take(self, executable: Executable) -> tuple[list[Noted], int]:
         """All of them in order, and how many had no room; the tables are empty then."""
-        rows = [row for table in self.words for row in table[findings.HEAD :].reshape(LIMIT, -1)[: table[findings.USED]].copy()]
-        lost = int(self.words[:, findings.LOST].sum())
-        self.words[:, [findings.USED, findings.LOST]] = 0
-        worker, position = findings.COPY + abi.AUX_WORKER, findings.COPY + abi.AUX_POSITION
-        rows.sort(key=lambda row: (row[findings.PHASE], row[findings.REPLICA], row[findings.BATCH], row[position], -row[worker]))
+        rows = [row for table in self.words for row in table[found.HEAD :].reshape(LIMIT, -1)[: table[found.USED]].copy()]
+        lost = int(self.words[:, found.LOST].sum())
+        self.words[:, [found.USED, found.LOST]] = 0
+        worker, position = found.COPY + abi.AUX_WORKER, found.COPY + abi.AUX_POSITION
+        rows.sort(key=lambda row: (row[found.PHASE], row[found.REPLICA], row[found.BATCH], row[position], -row[worker]))
         return [_noted(executable, row) for row in rows], lost
 
 
 def _noted(executable: Executable, row: Array) -> Noted:
-    batch, low, high = int(row[findings.BATCH]), int(row[findings.LOW]), int(row[findings.HIGH])
+    batch, low, high = int(row[found.BATCH]), int(row[found.LOW]), int(row[found.HIGH])
     words = np.zeros(abi.AUX_WORDS, np.int64)
-    words[: abi.AUX_POSITION + 1] = row[findings.COPY : findings.COPY + abi.AUX_POSITION + 1]
-    fault = fault_from(executable, batch, int(words[abi.AUX_POSITION]), int(row[findings.REPLICA]), words, 0)
+    words[: abi.AUX_POSITION + 1] = row[found.COPY : found.COPY + abi.AUX_POSITION + 1]
+    fault = fault_from(executable, batch, int(words[abi.AUX_POSITION]), int(row[found.REPLICA]), words, 0)
     if int(words[abi.AUX_TAGS]) & 15 == abi.TAG_FINDING:
         fault = dataclasses.replace(fault, values=(*fault.values[: abi.FINDING_KEYS], low, high - low + 1))
     begin, end = executable.phases[:, Phase.BATCH_BEGIN], executable.phases[:, Phase.BATCH_END]
-    return Noted(fault, int(np.flatnonzero((begin <= batch) & (batch < end))[0]), int(row[findings.TIMES]), low, high)
+    return Noted(fault, int(np.flatnonzero((begin <= batch) & (batch < end))[0]), int(row[found.TIMES]), low, high)
 
 
 class Findings:
