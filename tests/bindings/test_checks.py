@@ -1,6 +1,9 @@
 """debug.check of codelets in C++: is every mistake found, at its line, and nothing else?"""
 
+import ctypes
+import subprocess
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -37,6 +40,22 @@ def run(graph, codelet, check, tile=2, **fields):
     engine = pc.Engine(graph, program.Execute(cs), options={"debug.check": check})
     engine.run()
     return engine.read_tensor("last")
+
+
+def test_nothing_is_watched_between_calls(graph):
+    """
+    An engine's memory may be something else when the next call begins: the library's own, for one.
+    """
+    run(graph, "Sorted", "full", x=(FLOAT, (6,), X), out=(FLOAT, (6,)))
+    unit = open_unit(CODELETS / "checked.cpp").variant((*DEVICE_RULES, *CHECK_RULES["full"]))
+    path = unit._folder / unit._record.drivers["Sorted"]
+    symbols = dict(
+        line.split()[::-2] for line in subprocess.run(["nm", path], capture_output=True, text=True, check=True).stdout.splitlines() if len(line.split()) == 3
+    )
+    base = next(int(line.split("-")[0], 16) for line in Path("/proc/self/maps").read_text().splitlines() if line.endswith(path.name))
+    arena, nbytes = (ctypes.c_size_t * 2).from_address(base + int(symbols["_ZN7popcore5watchE"], 16))
+    assert arena
+    assert nbytes == 0
 
 
 @pytest.mark.parametrize("check", ["bounds", "full"])

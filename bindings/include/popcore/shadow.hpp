@@ -75,12 +75,13 @@ inline thread_local unsigned watched_worker = 0; // number of the worker plus on
 
 inline void watch_worker(unsigned mine) { watched_worker = mine; }
 
-// Around a call of a driver. Where engines run at once, those of another memory wait until its calls are done.
+// Around a call of a driver. Where engines run at once, those of another memory wait until its calls are done. Plain: its own stores to
+// ``watch`` would be checked against what is half written; and between calls nothing is watched, for the memory may be somebody else's by then.
 class Watching {
   bool shared_;
 
 public:
-  Watching(const std::uint64_t *aux, bool shared) : shared_(shared) {
+  POPCORE_PLAIN Watching(const std::uint64_t *aux, bool shared) : shared_(shared) {
     pthread_mutex_lock(&watch_lock);
     while (watch.users && watch.arena != aux[POPCORE_AUX_ARENA])
       pthread_cond_wait(&watch_free, &watch_lock);
@@ -91,12 +92,14 @@ public:
     watch.shared += shared;
     pthread_mutex_unlock(&watch_lock);
   }
-  ~Watching() {
+  POPCORE_PLAIN ~Watching() {
     pthread_mutex_lock(&watch_lock);
     watched_worker = 0;
     watch.shared -= shared_;
-    if (--watch.users == 0)
+    if (--watch.users == 0) {
+      watch.bytes = 0;
       pthread_cond_broadcast(&watch_free);
+    }
     pthread_mutex_unlock(&watch_lock);
   }
 };
