@@ -97,6 +97,18 @@ def _convolution(graph: pc.Graph, prog: program.Sequence) -> None:
     poplin.convolution(graph, poplin.create_input(graph, params), poplin.create_weights(graph, params), params, False, prog)
 
 
+def _gradient(graph: pc.Graph, prog: program.Sequence) -> None:
+    params = poplin.ConvParams(HALF, 2, (12, 12), (3, 3), 16, 32)
+    weights, deltas = poplin.create_weights(graph, params), poplin.create_conv_output(graph, params)
+    poplin.convolution_weight_update(graph, deltas, weights, poplin.create_input(graph, params), params, -0.5, prog)
+
+
+def _recurrent(graph: pc.Graph, prog: program.Sequence) -> None:
+    params = popnn.lstm.LstmParams(HALF, 4, 3, (32, 64))
+    state, weights = popnn.lstm.create_initial_state(graph, params), popnn.lstm.create_weights(graph, params)
+    popnn.lstm.lstm_fwd(graph, params, state, popnn.lstm.create_input(graph, params), weights, None, prog)
+
+
 def _softmax(graph: pc.Graph, prog: program.Sequence) -> None:
     popnn.non_linearity(graph, popnn.NonLinearityType.SOFTMAX, _linear(graph, 32, 100), prog)
 
@@ -139,6 +151,8 @@ PROGRAMS: dict[str, tuple[Build, int, int]] = {
     "slices": (_slices, 1, 1),
     "product": (_product, 1, 1),
     "convolution": (_convolution, 1, 1),
+    "gradient of a convolution": (_gradient, 1, 1),
+    "recurrent layer": (_recurrent, 1, 1),
     "softmax": (_softmax, 1, 1),
     "random numbers": (_random, 1, 1),
     "loop": (_loop, 1, 1),

@@ -10,11 +10,11 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from bench.fidelity import exchange, halo, host, links, products, report, stencil, summary, tile, training, tutorials
+from bench.fidelity import exchange, halo, host, links, poplibs, products, report, stencil, summary, tile, training, tutorials
 from bench.fidelity.figures import PUBLISHED, Family, Figure, Result, read
 from popcore.files import write_text
 
-_MODULES = (exchange, links, host, tile, products, stencil, halo, tutorials, training)
+_MODULES = (exchange, links, host, tile, products, poplibs, stencil, halo, tutorials, training)
 FAMILIES: tuple[Family, ...] = tuple(family for module in _MODULES for family in module.FAMILIES)
 """Every family; a row belongs to the first that has it."""
 

@@ -9,11 +9,10 @@ import numpy as np
 
 import popcore as pc
 from bench.fidelity.figures import Family, Figure
-from bench.fidelity.programs import graph_of, modelled, system_of
+from bench.fidelity.programs import graph_of, library_call, modelled, system_of
 from popcore import FLOAT, HALF, program
 from popcore.ops import poplin, popops, popsparse
 from popcore.ops.poplin import ConvParams, InputTransform, OutputTransform
-from popcore.ops.popnn import lstm
 from popcore.ops.popsparse import dynamic, static_
 from popcore.profile import Profile
 from popcore.types import ElementType
@@ -98,23 +97,7 @@ def convolution(figure: Figure) -> float:
     data, weights = poplin.create_input(graph, params), poplin.create_weights(graph, params)
     out = poplin.convolution(graph, data, weights, params, False, steps)
     flops = 2 * out.num_elements * kernel * kernel * inputs // groups
-    return flops / modelled(graph, steps).device_seconds / 1e12
-
-
-_LAYERS = {"resnet50_tr_bs4_cnv": (4, 224, 7, 2, 3, 64), "resnet50_tr_bs4_bm64L0A1": (4, 56, 3, 1, 64, 64), "vgg16_tr_bs4_v2L0": (4, 112, 3, 1, 64, 128)}
-"""Batch, field, kernel, stride, channels in and out of the layers that benchmarks name."""
-
-
-def benchmark_convolution(figure: Figure) -> float:
-    """Cycles of a layer in HALF, forward and both gradients: what PopLibs' tool does unless told otherwise."""
-    params = _layer(HALF, *_LAYERS[figure.benchmark.split()[-1]])
-    graph, steps = graph_of(figure), program.Sequence()
-    data, weights = poplin.create_input(graph, params), poplin.create_weights(graph, params)
-    deltas = poplin.create_conv_output(graph, params)
-    poplin.convolution(graph, data, weights, params, False, steps)
-    poplin.convolution(graph, deltas, weights, poplin.get_gradient_params(params), True, steps)
-    poplin.calculate_weight_deltas(graph, deltas, data, params, steps)
-    return modelled(graph, steps).total_cycles
+    return flops / library_call(graph, steps).device_seconds / 1e12
 
 
 @cache
@@ -160,24 +143,6 @@ def sparse_gain(figure: Figure) -> float:
     return _best_sparse(figure, figure.conditions, dtype) * figure.number(r"density 1/(\d+)") / full
 
 
-def recurrent(figure: Figure) -> float:
-    """Cycles of an LSTM forward: batch, steps, inputs and units are in the name."""
-    batch, steps, inputs, units = (int(n) for n in re.search(r"lstm_(\d+)_(\d+)_(\d+)_(\d+)", figure.benchmark).groups())  # type: ignore[union-attr]
-    graph, prog = graph_of(figure), program.Sequence()
-    params = lstm.LstmParams(HALF, batch, steps, (inputs, units))
-    data, state, weights = lstm.create_input(graph, params), lstm.create_initial_state(graph, params), lstm.create_weights(graph, params)
-    lstm.lstm_fwd(graph, params, state, data, weights, None, prog)
-    return modelled(graph, prog).total_cycles
-
-
-def square_sums(figure: Figure) -> float:
-    """Cycles of a sum of squares of HALF [4, 25088, 8] over the middle: PopLibs' tool for benchmarks names this shape for the row."""
-    graph, prog = graph_of(figure), program.Sequence()
-    data = graph.add_variable(HALF, (4, 25_088, 8), mapping="linear", name="data")
-    popops.reduce(graph, data, [1], popops.Operation.SQUARE_ADD, prog)
-    return modelled(graph, prog).total_cycles
-
-
 FAMILIES = (
     Family("dense product", r"PS-D(16|32)-\d+-\d+", dense),
     Family("dense product", r"J-GEMM-32", square),
@@ -186,7 +151,4 @@ FAMILIES = (
     Family("sparse product", r"PS-X-.*", sparse_gain),
     Family("PopLibs benchmarks", r"PB-gemm_.*", benchmark_gemm),
     Family("PopLibs benchmarks", r"(PB|PC-3)-(bert_(ffn|kqv|grouped)|fc_layer).*", benchmark_layer),
-    Family("PopLibs benchmarks", r"(PB|PC-3)-(resnet50_tr_bs4|vgg16_tr_bs4).*", benchmark_convolution),
-    Family("PopLibs benchmarks", r"PB-lstm.*", recurrent),
-    Family("PopLibs benchmarks", r"PB-resnet50_tr_bs1_cnv_reduce", square_sums),
 )

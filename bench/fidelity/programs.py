@@ -9,7 +9,7 @@ import numpy as np
 
 import popcore as pc
 from bench.fidelity.figures import Figure
-from popcore import FLOAT, program
+from popcore import FLOAT, Output, Vertex, program
 from popcore.profile import Profile
 
 _SYSTEMS = ((r"\bG?C2\b", "C2"), ("Bow", "BOW-2000"), ("GC200|M2000|Mk2|IPU Pod", "M2000"), ("Mk1", "C2"))
@@ -42,6 +42,34 @@ def modelled(graph: pc.Graph, *steps: program.Program) -> Profile:
     engine = pc.Engine(graph, program.Sequence(*steps), options={"debug.compute": False, "debug.allowOutOfMemory": True})
     engine.run()
     return engine.profile()
+
+
+LIBRARY_CALL = 960
+"""Cycles that a call of a library on one IPU took in Jia et al. 2019 besides its steps: row J-RED1-1216, less what ``popops.reduce`` is modelled to take.
+
+Where they went is not known; cycle stamps stood around the call.
+"""
+
+
+class Call(Vertex):
+    """What takes ``LIBRARY_CALL``."""
+
+    word: Output[FLOAT]
+
+    def compute(self) -> None:
+        pass
+
+
+def library_call(graph: pc.Graph, steps: program.Sequence) -> Profile:
+    """``modelled`` of steps that one call of a library made, as Jia et al. timed it: on one IPU by cycle stamps; on several by the host, many at once."""
+    if graph.target.num_ipus > 1:
+        return modelled(graph, steps)
+    call, word = graph.add_compute_set("call"), graph.add_variable(FLOAT, (), name="call")
+    graph.set_tile_mapping(word, 0)
+    vertex = graph.add_vertex(call, Call, {"word": word})
+    graph.set_tile_mapping(vertex, 0)
+    graph.set_perf_estimate(vertex, (LIBRARY_CALL - 20 - 6) // graph.target.num_worker_contexts)  # an Execute and a launch are 26
+    return modelled(graph, program.Execute(call), steps)
 
 
 def microseconds(graph: pc.Graph, *steps: program.Program) -> float:

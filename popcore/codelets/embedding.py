@@ -111,8 +111,7 @@ class RouteRead(MultiVertex, Generic[T]):
                         self.out[to + x] = row[first + x]
 
     def cycles(self) -> float:
-        """After PopLibs' multiSlice: 19 for an offset, 2 for a vector of 8 bytes."""
-        return 30 + _share(len(self.rows)) * (19 + self.table.shape[1])
+        return read_cycles(len(self.rows), 4 * self.table.shape[1])
 
 
 class RoutePlace(Vertex, Generic[T]):
@@ -130,8 +129,8 @@ class RoutePlace(Vertex, Generic[T]):
                 for x in range(width):
                     row[x] = self.values[k * width + x]
 
-    def cycles(self) -> int:
-        return 30 + len(self.slots) * 8 + min(len(self.slots), self.slices.shape[0]) * (11 + self.slices.shape[1])
+    def cycles(self) -> float:
+        return move_cycles(len(self.slots), self.slices.shape[0], 4 * self.slices.shape[1])
 
 
 class RoutePick(Vertex, Generic[T]):
@@ -149,8 +148,8 @@ class RoutePick(Vertex, Generic[T]):
                 for x in range(width):
                     self.out[k * width + x] = row[x]
 
-    def cycles(self) -> int:
-        return 30 + len(self.slots) * 8 + min(len(self.slots), self.slices.shape[0]) * (11 + self.slices.shape[1])
+    def cycles(self) -> float:
+        return move_cycles(len(self.slots), self.slices.shape[0], 4 * self.slices.shape[1])
 
 
 class RouteUpdate(MultiVertex, Generic[T]):
@@ -177,9 +176,7 @@ class RouteUpdate(MultiVertex, Generic[T]):
                         row[first + x] = self.join(row[first + x], self.values[at + x], scale)
 
     def cycles(self) -> float:
-        """After PopLibs' multiUpdateAdd: 5 for an offset out of range, 11 in range, 3 for an element; rows are taken to be spread over workers."""
-        n = len(self.rows)
-        return 30 + 5 * n + -(-n // _WORKERS) * (11 + 3 * self.table.shape[1])
+        return update_cycles(len(self.rows), 4 * self.table.shape[1])
 
     @staticmethod
     def join(_old: Any, new: Any, _scale: Any) -> Any:
@@ -202,6 +199,24 @@ class RouteUpdateMul(RouteUpdate[T]):
     """Multiplies."""
 
     join = staticmethod(MultiUpdateMul.join)
+
+
+def read_cycles(rows: int, row_bytes: int) -> int:
+    """Worker cycles of ``RouteRead``, after PopLibs' multiSlice: 19 for an offset, 2 for a vector of 8 bytes."""
+    return 30 + _share(rows) * (19 + 2 * -(-row_bytes // 8))
+
+
+def move_cycles(slots: int, slices: int, row_bytes: int) -> int:
+    """Worker cycles of ``RoutePlace`` and ``RoutePick``, after the same: 8 for an offset out of range, 19 in range."""
+    return 30 + slots * 8 + min(slots, slices) * (11 + 2 * -(-row_bytes // 8))
+
+
+def update_cycles(rows: int, row_bytes: int) -> int:
+    """Worker cycles of ``RouteUpdate``, after PopLibs' multiUpdateAdd: 5 for an offset out of range, 11 in range, 3 for 4 bytes.
+
+    Rows are taken to be spread over workers.
+    """
+    return 30 + 5 * rows + -(-rows // _WORKERS) * (11 + 3 * -(-row_bytes // 4))
 
 
 def _share(n: int) -> int:

@@ -11,6 +11,7 @@ from bench.fidelity import stencil, summary
 from bench.fidelity.__main__ import FAMILIES, main
 from bench.fidelity.figures import COLUMNS, PUBLISHED, Result, read
 from bench.fidelity.programs import system_of
+from bench.fidelity.tile import reduction
 
 
 def written(path, *rows):
@@ -54,6 +55,25 @@ def test_conditions_that_say_nothing_are_said(tmp_path):
     assert "who knows" in done.output
     assert "an abacus" in done.output
     assert [r["id"] for r in json.loads(out.read_text(encoding="utf-8"))] == ["J-GAL-16"]
+
+
+def test_a_benchmark_whose_sizes_are_not_known_is_said(tmp_path):
+    """
+    By its name, and what is known beside it.
+    """
+    path = written(tmp_path / "figures.csv", ("PB-lstm_3_x", "IPUModel Mk2", "", 1, "cycles"), ("PB-nobody", "IPUModel Mk2", "", 1, "cycles"))
+    path.write_text(path.read_text(encoding="utf-8").replace("Mk2,,", "Mk2,poplibs benchmark lstm_3_x,", 1).replace("Mk2,,", "Mk2,nobody,"), encoding="utf-8")
+    said = " ".join(results("--figures", path).output.split())
+    assert "'lstm_3_x' does not say" in said
+    assert "'nobody' are not known; known are alexnet" in said
+
+
+def test_a_library_call_on_one_ipu_takes_what_was_measured_besides_its_steps():
+    """
+    With it the row that it is read from is what was measured.
+    """
+    figure = next(f for f in read() if f.id == "J-RED1-1216")
+    assert reduction(figure) == pytest.approx(figure.value, rel=0.005)
 
 
 def test_every_row_has_one_family_at_most():
@@ -145,6 +165,11 @@ def test_without_what_draws_it_a_report_is_refused(tmp_path, monkeypatch):
         (("LB-HX-z", "GC2", "implicit, 4x4 block, 3 iterations", 300, "cycles"), "stencil", 1000, 10_000),
         (("J-GAL-h", "GC2", "4 IPUs", 9, "us"), "gather", 5, 10),
         (("J-RAND-2", "GC2", "2 IPUs across boards, direct", 2.5, "us"), "random", 1, 3),
+        (("PB-a", "IPUModel Mk1", "", 1, "cycles"), "PopLibs benchmarks", 500, 5000),
+        (("PB-b", "IPUModel Mk2 (GC200)", "", 1, "cycles"), "PopLibs benchmarks", 3000, 100_000),
+        (("PB-c", "IPUModel Mk2 (GC200)", "", 1, "cycles"), "PopLibs benchmarks", 1000, 100_000),
+        (("PB-d", "IPUModel Mk2 (GC200)", "", 1, "cycles"), "PopLibs benchmarks", 10_000, 1_000_000),
+        (("PB-e", "IPUModel Mk2 (GC200)", "", 1, "cycles"), "PopLibs benchmarks", 2000, 100_000),
     ],
 )
 def test_conditions_say_what_is_run(tmp_path, row, family, low, high):
@@ -152,7 +177,15 @@ def test_conditions_say_what_is_run(tmp_path, row, family, low, high):
     Not the number in an id.
     """
     path, out = written(tmp_path / "figures.csv", row), tmp_path / "out.json"
-    benchmark = {"PS-D16-9-9": "FP16", "PS-S-x": "static b=16", "LB-PH-x-1-exchange": "exchange", "LB-PH-y-2-global": "global exchange"}.get(row[0], "")
+    named = {"PB-a": "bert_reduce_2", "PB-b": "mobilenet_depthwise_12", "PB-c": "gru_2_3_32_32_float_train", "PB-e": "inception_tr_bs1_i9_dmax_pool"}
+    named |= {
+        "PB-d": "triangular_solve_1_64_1_64_float_left",
+        "PS-D16-9-9": "FP16",
+        "PS-S-x": "static b=16",
+        "LB-PH-x-1-exchange": "exchange",
+        "LB-PH-y-2-global": "global exchange",
+    }
+    benchmark = named.get(row[0], "")
     path.write_text(path.read_text(encoding="utf-8").replace(f"{row[1]},,", f"{row[1]},{benchmark},"), encoding="utf-8")
     results("--figures", path, "--json", out)
     found = json.loads(out.read_text(encoding="utf-8"))

@@ -250,6 +250,24 @@ def get_weight_update_params(fwd_params: ConvParams) -> ConvParams:
     )
 
 
+def channels_as_dimension(params: ConvParams) -> ConvParams:
+    """The same sums with the input channels of a group as a first dimension of field and kernel, and one input channel."""
+    channels = params.input_channels_per_conv_group
+
+    def longer(transform: InputTransform | OutputTransform) -> dict[str, Any]:
+        return {name: (_NEUTRAL.get(name, 0), *values) for name, values in vars(transform).items()}
+
+    return replace(
+        params,
+        input_field_shape=(channels, *params.input_field_shape),
+        kernel_shape=(channels, *params.kernel_shape),
+        input_channels_per_conv_group=1,
+        input_transform=InputTransform(**longer(params.input_transform)),
+        kernel_transform=InputTransform(**longer(params.kernel_transform)),
+        output_transform=OutputTransform(**longer(params.output_transform)),
+    )
+
+
 def _unreached(params: ConvParams, d: int) -> int:
     """Outputs after the last one that the stride keeps."""
     t = params.output_transform

@@ -15,7 +15,7 @@ from popcore import program
 from popcore.errors import ElementTypeError, GraphError, ShapeError
 from popcore.graph import Graph, Tensor
 from popcore.ops import popops
-from popcore.ops.poplin.conv_params import ConvParams, get_weight_update_params
+from popcore.ops.poplin.conv_params import ConvParams, channels_as_dimension, get_weight_update_params
 from popcore.ops.poplin.convolve import Convolution
 from popcore.ops.poplin.params import CONV_PASSES, Options, factor, settings_of
 from popcore.ops.poplin.plan import PlanningCache
@@ -181,9 +181,14 @@ def convolution_weight_update(
     _check(call, "weights", weights, params.weights_shape, params.types[0])
     _check_written(call, weights)
     made, operands = _weight_update(graph, z_deltas, activations, params, options, call, cache)
-    groups, outputs, inputs, *kernel = params.weights_shape
-    by_input = weights.dim_shuffle([2, 0, 1, *range(3, weights.rank)]).reshape((inputs, groups * outputs, *kernel))
-    made.add(*operands, made.out_view(by_input), factor(scale, call), prog, call)
+    groups, outputs, inputs, *_ = params.weights_shape
+    by_input = weights.dim_shuffle([2, 0, 1, *range(3, weights.rank)]).reshape((inputs, groups * outputs, *made.params.output_field_shape))
+    if made.plan.sum_parts == 1:
+        made.add(*operands, made.out_view(by_input), factor(scale, call), prog, call)
+        return
+    gradient = made.new_output(FLOAT, f"{call}/gradient")  # on all tiles that have parts of it: the weights may be on a few
+    made.put(*operands, gradient, prog, call)
+    popops.scaled_add_to(graph, made.out_view(by_input), gradient, factor(scale, call), prog, call)
 
 
 def add_bias(graph: Graph, activations: Tensor, biases: Tensor, prog: program.Sequence, name: str = "") -> None:
@@ -218,7 +223,7 @@ def report_plan_info(graph: Graph, params: ConvParams, options: Options = None, 
 
 def report_weight_update_plan_info(graph: Graph, fwd_params: ConvParams, options: Options = None, cache: Cache = None) -> str:
     """What ``calculate_weight_deltas`` of a forward pass would do, as text."""
-    return str(_convolution(graph, get_weight_update_params(fwd_params), options, "report_weight_update_plan_info", cache).plan)
+    return str(_convolution(graph, _update_params(fwd_params), options, "report_weight_update_plan_info", cache).plan)
 
 
 def report_plan_estimated_costs(graph: Graph, params: ConvParams, options: Options = None, cache: Cache = None) -> PlanCosts:
@@ -248,18 +253,31 @@ def _checked(
     return made, (made.data_view(activations), made.weights_view(weights))
 
 
+def _update_params(params: ConvParams) -> ConvParams:
+    """The convolution that gives the gradient of the weights. Where channels are by themselves they stay so, and the batch is one more dimension of the kernel."""
+    made = get_weight_update_params(params)
+    alone = params.input_channels_per_conv_group == params.output_channels_per_conv_group == 1
+    return channels_as_dimension(made) if alone and params.batch_size else made
+
+
 def _weight_update(
     graph: Graph, z_deltas: Tensor, activations: Tensor, params: ConvParams, options: Options, call: str, cache: Cache
 ) -> tuple[Convolution, tuple[Tensor, Tensor]]:
     """The convolution whose result is ``[input channels, groups * output channels, *kernel]`` of the weights; its operands."""
     _check(call, "z_deltas", z_deltas, params.output_shape, params.types[0])
     _check(call, "activations", activations, params.input_shape, params.types[0])
-    made = _convolution(graph, get_weight_update_params(params), options, call, cache, added=True)
     groups, batch, inputs, outputs = params.num_conv_groups, params.batch_size, params.input_channels_per_conv_group, params.output_channels_per_conv_group
     data = activations.reshape((batch, groups, inputs, *params.input_field_shape))
-    data = data.dim_shuffle([2, 1, 0, *range(3, data.rank)]).reshape((inputs, groups * batch, *params.input_field_shape))
     deltas = z_deltas.reshape((batch, groups, outputs, *params.output_field_shape))
-    return made, (made.data_view(data), made.weights_view(deltas.dim_shuffle([1, 2, 0, *range(3, deltas.rank)])))
+    changed = _update_params(params)
+    if changed.rank > params.rank:
+        data = data.dim_shuffle([2, 1, 0, *range(3, data.rank)])
+        deltas = deltas.dim_shuffle([1, 2, 0, *range(3, deltas.rank)]).expand([1])
+    else:
+        data = data.dim_shuffle([2, 1, 0, *range(3, data.rank)]).reshape((inputs, groups * batch, *params.input_field_shape))
+        deltas = deltas.dim_shuffle([1, 2, 0, *range(3, deltas.rank)])
+    made = _convolution(graph, changed, options, call, cache, added=True)
+    return made, (made.data_view(data), made.weights_view(deltas))
 
 
 def _turned(weights: Tensor, call: str) -> Tensor:

@@ -47,6 +47,8 @@ class Vertices:
     rows: Array  # of their block of the result,
     columns: Array
     start: Array  # and where it begins
+    met: Array  # rows that meet a kernel element on average,
+    width: Array  # and how many of those follow each other: of the result's field, in the last dimension of more than one
     elements: tuple[Array, ...]  # kernel elements, dimension by dimension
 
 
@@ -71,7 +73,7 @@ class Convolution(Planned):
         self.data = Blocks((single(groups), whole(p.batch_size), *(whole(x) for x in p.input_field_shape), channels))
         self.weights = Blocks((single(groups), *cuts.kernel_cuts, cuts.k_cuts, cuts.n_cuts))
         self.out = Blocks((single(groups), cuts.batch_cuts, *cuts.field_cuts, cuts.n_cuts))
-        gaps = int(self.data.widths[-1].max(initial=0)) >= LONG
+        gaps = problem.single or int(self.data.widths[-1].max(initial=0)) >= LONG
         self.axes = [
             [[axis(p, d, self.tables[d], slice(*o), slice(*e), gaps) for e in pairwise(kernel)] for o in pairwise(field)]
             for d, (field, kernel) in enumerate(zip(cuts.field_cuts, cuts.kernel_cuts, strict=True))
@@ -182,7 +184,13 @@ class Convolution(Planned):
         rows = self.out.size.reshape(blocks)[g, i, j] // np.maximum(columns, 1)
         start = self.out.start.reshape(blocks)[g, i, j] + sum_part * self.out.numel
         elements = [w[x] for w, x in zip(self.weights.widths[1:-2], np.unravel_index(kernel, p.kernel_parts), strict=True)]
-        return Vertices(g, i, j, kernel, part, p.tile(g, i, j, sum_part), rows, columns, start, tuple(elements))
+        batch, *fields = np.unravel_index(i, (p.batch_parts, *p.field_parts))
+        met, width = self.out.widths[1][batch], np.ones_like(rows)
+        for axes, window, out, at, e in zip(self.axes, p.problem.windows, self.out.widths[2:-1], fields, np.unravel_index(kernel, p.kernel_parts), strict=True):
+            met = met * np.array([[int((a.table >= 0).sum()) for a in row] for row in axes])[at, e]
+            width = np.where(out[at] > 1, -(-out[at] // window.apart), width)
+        met = -(-met // np.maximum(np.prod(elements, axis=0), 1))
+        return Vertices(g, i, j, kernel, part, p.tile(g, i, j, sum_part), rows, columns, start, met, width, tuple(elements))
 
     def multiply(self, a: Tensor, b: Tensor, out: Tensor, prog: Sequence, name: str) -> None:
         p, v, target = self.plan, self.vertices, self.graph.target
@@ -203,7 +211,7 @@ class Convolution(Planned):
                 "work": self.work(self.data.widths[-1][q]),
                 "out": (out, v.start, v.rows, v.columns),
             }
-            each = work_cycles(target, p.problem, v.rows, v.elements, depth, v.columns)
+            each = work_cycles(target, p.problem, v.rows, v.elements, depth, v.columns, v.met, v.width)
             self.graph.add_vertices(step, codelet, connections, v.tiles, -(-each // target.num_worker_contexts))
             prog.add(Execute(step))
 
@@ -279,7 +287,12 @@ def problem_of(params: ConvParams, settings: Settings, whole_kernel: bool = Fals
     if channelwise:
         groups, n = 1, groups
     step, move, spread = params.output_transform.stride, params.kernel_transform.dilation, params.input_transform.dilation
-    windows = tuple(Window(params.output_size(d), params.kernel_shape[d], params.input_field_shape[d], step[d], move[d], spread[d]) for d in range(params.rank))
+    windows = tuple(
+        Window(
+            params.output_size(d), params.kernel_shape[d], params.input_field_shape[d], int((params.input_indices(d) >= 0).sum()), step[d], move[d], spread[d]
+        )
+        for d in range(params.rank)
+    )
     partials = FLOAT_TYPE if channelwise else settings.partials_of(params.types[0])
     return Problem(groups, params.batch_size, k, n, params.types[0], windows, channelwise, whole_kernel, partials)
 

@@ -25,11 +25,14 @@ FLOAT_ROW = 8  # cycles of a row in a pass of FLOAT; of HALF they are as many as
 NARROW_WORKER = (41, 42, 43), (39, 40, 41)  # of HALF sums where there are no more units for them than for FLOAT ones; and the zeros of NARROW_ZERO
 NARROW_ZERO = 2
 # A convolution of more than one kernel element: PopLibs' estimator of the n x 1 vertex.
-KERNEL_SUPERVISOR = 101 + 45  # in place of SUPERVISOR
-KERNEL_ROW = 15  # and for each row of the kernel
-KERNEL_ELEMENT = 20  # each element of it
-KERNEL_PASS = 15  # each pass, in place of PASS
-KERNEL_WORKER = 19  # and a worker's cycles more
+KERNEL_SUPERVISOR = 103 + 36 + 54 + 17 + 45  # in place of SUPERVISOR
+KERNEL_ZERO = 23 + 6 * 5  # each group of columns at first, besides zeros for its sums, a vector of two at a time
+KERNEL_GROUP = 14  # each group of k, and in it each of columns
+KERNEL_ROW = 14  # in that each row of the kernel,
+KERNEL_ELEMENT = 12  # each element of it
+KERNEL_HEIGHTS = (1, 18), (2, 49), (4, 63)  # each pass, in place of PASS, by kernel elements in it
+KERNEL_WORKER = 17, 18  # a worker's cycles of a pass, with sums of FLOAT and of HALF,
+KERNEL_PIECE = 39 - 3 * 8, 28 - 3 * 4  # and of each row of the field in it, besides those that its results take, of FLOAT and of HALF
 # A depthwise one: PopLibs' estimator of the vertical multiply-accumulate vertex, with FLOAT sums.
 CHANNELWISE_SUPERVISOR = 61 + 14 + 26 + 32 + 24 + 45
 CHANNELWISE_OUTPUT = 7 + 5 + 3  # a worker's cycles for each output of four channels,
@@ -70,29 +73,49 @@ def product_cycles(target: Target, dtype: ElementType, rows: Array, depth: Array
     return made
 
 
-def work_cycles(target: Target, problem: Problem, rows: Array, kernel: tuple[Array, ...], depth: Array, columns: Array) -> Array:
+def work_cycles(
+    target: Target, problem: Problem, rows: Array, kernel: tuple[Array, ...], depth: Array, columns: Array, met: Array | None = None, width: Array | int = 1
+) -> Array:
     """Cycles of a tile for its part of ``problem``: so many rows, kernel elements of each dimension, k and columns.
 
     Of a product of matrices the unit holds the left one, as PopLibs has it (it swaps the operands of the convolution that it makes of it).
+
+    met: Of the rows, how many meet a kernel element on average; of them ``width`` follow each other in a row of the field.
     """
     if not problem.windows:
         return product_cycles(target, problem.dtype, columns, depth, rows, problem.partials)
-    rows = -(-np.asarray(rows) // problem.apart)
+    met = rows if met is None else met
     elements = np.prod(np.broadcast_arrays(*kernel), axis=0)
     if problem.channelwise:
-        each = -(-rows // target.num_worker_contexts)
+        each = -(-np.asarray(met) // target.num_worker_contexts)
         worker = each * -(-np.asarray(columns) // CHANNELWISE_WIDTH) * (CHANNELWISE_OUTPUT + CHANNELWISE_ELEMENT * elements)
         made: Array = CHANNELWISE_SUPERVISOR + target.num_worker_contexts * worker
         return made
-    inner = np.asarray(kernel[-1]) if problem.fused else 1
-    outer = elements // np.maximum(inner, 1)
-    per_pass, units = pass_shape(target, problem.dtype, problem.partials)
-    passes = outer * -(-(inner * np.asarray(depth)) // per_pass) * -(-np.asarray(columns) // units)
-    worker = KERNEL_WORKER + _worker(target, problem.dtype, problem.partials, rows, False)
-    each_pass = KERNEL_PASS + _load(target, problem.dtype, units) + target.num_worker_contexts * worker
-    long = KERNEL_SUPERVISOR + (elements // np.maximum(kernel[-1], 1)) * KERNEL_ROW + outer * KERNEL_ELEMENT + passes * each_pass
-    chosen: Array = np.where(elements > 1, long, product_cycles(target, problem.dtype, rows, depth, columns, problem.partials))
+    alone = product_cycles(target, problem.dtype, met, elements * depth, columns, problem.partials)
+    if problem.single:
+        return alone
+    zeros = np.asarray(rows) * columns // target.get_vector_width(problem.partials)
+    chosen: Array = np.where(elements > 1, zeros + _window_cycles(target, problem, met, width, kernel, np.asarray(depth), np.asarray(columns)), alone)
     return chosen
+
+
+def _window_cycles(target: Target, problem: Problem, met: Array, width: Array | int, kernel: tuple[Array, ...], depth: Array, columns: Array) -> Array:
+    """``work_cycles`` of a kernel of more than one element: the best of the ways to share a pass between k and neighbours along the kernel."""
+    elements = np.prod(np.broadcast_arrays(*kernel), axis=0)
+    fused = np.prod(np.broadcast_arrays(1, *kernel[problem.rank - problem.fused :]), axis=0)
+    inner = np.maximum(fused, np.maximum.reduce(np.broadcast_arrays(*kernel)))  # a pass takes its elements from rows that may lie apart
+    per_pass, units = pass_shape(target, problem.dtype, problem.partials)
+    workers, load = target.num_worker_contexts, _load(target, problem.dtype, units)
+    across, passes = -(-columns // max(units, per_pass)), -(-columns // units)
+    worker = KERNEL_WORKER[problem.partials is HALF] + _pieces(target, problem.dtype, met, width)
+    ways = []
+    for height, fixed in KERNEL_HEIGHTS:
+        positions = elements // np.maximum(inner, 1) * -(-inner // height)
+        each_pass = positions * (fixed + load + workers * worker)
+        control = KERNEL_GROUP + across * (KERNEL_GROUP + elements // np.maximum(kernel[-1], 1) * KERNEL_ROW + positions * KERNEL_ELEMENT)
+        ways.append(-(-depth * height // per_pass) * (control + passes * each_pass))
+    made: Array = KERNEL_SUPERVISOR + across * KERNEL_ZERO + np.minimum.reduce(ways)
+    return made
 
 
 def pool_cycles(target: Target, problem: Problem, rows: Array, kernel: tuple[Array, ...], columns: Array, compares: bool) -> Array:
@@ -126,6 +149,19 @@ def _worker(target: Target, dtype: ElementType, partials: ElementType, rows: Arr
         zero, table = NARROW_ZERO, NARROW_WORKER
     one, two, three = table[0 if zeros else 1]
     made: Array = np.where(each >= 3, three + row * (each - 3), np.where(each == 2, two, one)) + zeros * zero * each
+    return made
+
+
+def _pieces(target: Target, dtype: ElementType, rows: Array, width: Array | int) -> Array:
+    """A worker's cycles of a pass over ``rows`` of which ``width`` at a time follow each other: what it has of each row of the field is begun anew."""
+    rows, across = np.asarray(rows), np.asarray(np.maximum(width, 1))
+    each = -(-rows // target.num_worker_contexts)
+    row, piece = (FLOAT_ROW, KERNEL_PIECE[0]) if dtype is FLOAT else (target.conv_unit_max_pipeline_depth, KERNEL_PIECE[1])
+    made: Array = np.zeros(np.broadcast_shapes(rows.shape, across.shape), np.int64)
+    for worker in range(target.num_worker_contexts):
+        begin, end = np.minimum(worker * each, rows), np.minimum((worker + 1) * each, rows)
+        pieces = np.where(end > begin, (end - 1) // across - begin // across + 1, 0)
+        made = np.maximum(made, pieces * piece + (end - begin) * row)
     return made
 
 

@@ -241,13 +241,15 @@ def _costs(
     each = -(-problem.groups // group_parts)  # groups that a tile works on in one step
     batch_grains = -(-problem.batch // grains[0])
     batch = np.minimum(-(-batch_grains // batch_parts) * grains[0], problem.batch)
-    rows = slab = batch
+    rows = met = slab = batch
+    width = np.ones_like(batch)
     kernel: list[Array] = []
     taps = np.ones_like(batch)
     for d, w in enumerate(problem.windows):
         out = -(-w.out // choices[:, 2 + d])
         kernel.append(-(-w.kernel // choices[:, 3 + rank + d]))
-        rows, taps, slab = rows * out, taps * kernel[-1], slab * w.reach(out, kernel[-1])
+        rows, taps, slab, met = rows * out, taps * kernel[-1], slab * w.reach(out, kernel[-1]), met * w.met(out, kernel[-1])
+        width = np.where(out > 1, -(-out // w.apart), width)
     k_grains, n_grains = -(-k // grains[1]), -(-n // grains[2])
     columns = np.minimum(-(-n_grains // n_parts) * grains[2], n)
     parts = choices[:, 3 + rank :].prod(axis=1)
@@ -262,10 +264,10 @@ def _costs(
     serial = np.clip(needed, 1, np.minimum(most, MOST_SERIAL))
     depth = np.clip(-(-k_grains // (k_parts * serial)) * grains[1], 1, max(k, 1))
     blocks = per_k * depth
-    width = target.exchange_bytes_per_cycle
+    speed = target.exchange_bytes_per_cycle
     moved = blocks if problem.windows else _received(target, each * rows * depth, each * columns * depth, batch_parts, n_parts) * problem.dtype.nbytes
-    exchange = serial * (np.where(moved > 0, EXCHANGE_GENERAL, 0) + EXECUTE + moved // width)
-    product = serial * each * work_cycles(target, problem, rows, tuple(kernel), depth, columns)
+    exchange = serial * (np.where(moved > 0, EXCHANGE_GENERAL, 0) + EXECUTE + moved // speed)
+    product = serial * each * work_cycles(target, problem, rows, tuple(kernel), depth, columns, -(-met // np.maximum(taps, 1)), width)
     total = np.where(split, _summing(target, problem, parts, each * rows * columns), 0)
     gathered = np.where(parts > 1, each * rows * columns * wide, 0)  # by the first stage
     temporary = np.maximum(blocks, gathered) + partials

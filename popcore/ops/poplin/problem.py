@@ -18,9 +18,20 @@ class Window:
     out: int
     kernel: int
     input: int
+    pairs: int  # of an output and a kernel element that have an input; the rest meet padding, or zeros between inputs
     stride: int = 1
     kernel_dilation: int = 1
     input_dilation: int = 1
+
+    @property
+    def apart(self) -> int:
+        """Of so many neighbouring outputs one meets a given kernel element, where the input is dilated."""
+        return self.input_dilation // math.gcd(self.input_dilation, self.stride)
+
+    def met(self, out: Array, kernel: Array) -> Array:
+        """Pairs of ``out`` neighbouring outputs and ``kernel`` neighbouring kernel elements, at most."""
+        made: Array = np.minimum(-(-out // self.apart) * kernel, self.pairs)
+        return made
 
     def reach(self, out: Array, kernel: Array) -> Array:
         """How many input elements ``out`` neighbouring outputs take of ``kernel`` neighbouring kernel elements, at most."""
@@ -59,7 +70,7 @@ class Problem:
     @property
     def apart(self) -> int:
         """Of so many results one meets a given kernel element, where the input is dilated."""
-        return math.prod(w.input_dilation // math.gcd(w.input_dilation, w.stride) for w in self.windows)
+        return math.prod(w.apart for w in self.windows)
 
     @property
     def empty(self) -> bool:
@@ -67,9 +78,20 @@ class Problem:
         return not math.prod(self.lengths)
 
     @property
-    def fused(self) -> bool:
-        """Whether neighbours along the last dimension of the kernel take neighbours of the input, so that the two are one dimension to sum over."""
-        return bool(self.windows) and not self.channelwise and self.windows[-1].kernel_dilation == self.windows[-1].input_dilation
+    def fused(self) -> int:
+        """How many of the last dimensions of the kernel are one with k: what a part of the kernel takes of the input lies there without gaps.
+
+        Where there is one output it takes all; and once more where neighbours along the kernel take neighbours of the input.
+        """
+        if self.channelwise:
+            return 0
+        count = next((d for d, w in enumerate(reversed(self.windows)) if w.out > 1), self.rank)
+        return count + int(count < self.rank and self.windows[-1 - count].kernel_dilation == self.windows[-1 - count].input_dilation)
+
+    @property
+    def single(self) -> bool:
+        """Whether the field of the result is one place, so that a convolution is a product of matrices."""
+        return all(w.out == 1 for w in self.windows)
 
     def __str__(self) -> str:
         groups = f" x {self.groups} groups" if self.groups > 1 else ""

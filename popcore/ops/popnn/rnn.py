@@ -134,9 +134,10 @@ def create_biases(graph: Graph, params: RnnParams, shape: tuple[int, ...], name:
 
 
 def create_state(graph: Graph, params: RnnParams, name: str) -> Tensor:
-    """A tensor (batch, outputs), mapped linearly."""
+    """A tensor (batch, outputs) spread over as many tiles as can be, in grains of up to 16 elements as PopLibs does: they hold all that a step computes."""
     made = graph.add_variable(params.data_type, params.state_shape, name=name)
-    map_tensor_linearly(graph, made)
+    grain = math.gcd(16, params.outputs)
+    map_tensor_linearly(graph, made, grain, grain)
     return made
 
 

@@ -54,6 +54,9 @@ def reduce_middle(
     else:
         parts = _reduced(stages, level, ordered, shared, op, accumulate)
         level += 1
+        if shared.start.size > matrices.start.size and np.unique(matrices.tile).size > 1:  # what a tile's workers made is joined before it is sent
+            parts = _reduced(stages, level, parts.tensor, _pieces(shared, parts.start), op.of_partials, accumulate)
+            level += 1
     while _most(parts, outputs) > _AT_ONCE:
         parts = _joined(stages, level, parts, outputs, op.of_partials, accumulate)
         level += 1
@@ -63,6 +66,12 @@ def reduce_middle(
 def _reduced(stages: Stages, level: int, data: Tensor, m: Matrices, op: Operation, accumulate: ElementType) -> _Partials:
     made = reduce_to_new(stages, level, data, m, op, accumulate, accumulate)
     return _Partials(made, np.cumsum(m.outputs) - m.outputs, m.out, m.outputs, m.tile)
+
+
+def _pieces(cut: Matrices, start: Array) -> Matrices:
+    """The results of pieces, each of them at its ``start``, as matrices: a row for each of those that follow each other and have the same outputs."""
+    first = np.flatnonzero(np.concatenate(([True], (np.diff(cut.out) != 0) | (np.diff(cut.tile) != 0) | (np.diff(cut.outputs) != 0))))
+    return Matrices(start[first], np.diff(np.append(first, cut.out.size)), cut.outputs[first], cut.out[first], cut.tile[first], False)
 
 
 def _most(parts: _Partials, outputs: int) -> int:

@@ -61,12 +61,14 @@ def look_up(graph: Graph, plan: SlicePlan, t: Tensor, indices: Tensor, rule: int
         for at in work.table_parts():
             out = values[at.group, at.row].slice(at.begin * work.listed, at.end * work.listed)
             fields = {"rows": work.rows[at.group, at.row].flatten(), "width": at.width // work.route.splits, "table": table[at], "out": out}
-            graph.add_vertex(cs, read[t.dtype], fields, at.tile)
+            vertex = graph.add_vertex(cs, read[t.dtype], fields, at.tile)
+            graph.set_perf_estimate(vertex, codelets.read_cycles(work.listed, at.width * t.dtype.nbytes))
         cs = common.compute_set_of(graph, body, f"{step}/place")
         for at in work.slice_parts():
             found = work.block(values, at, at.row, work.listed)
-            fields = {"slots": work.slots[at.group, :, at.row].flatten(), "values": found, "slices": slices[at]}
-            graph.add_vertex(cs, place[t.dtype], fields, at.tile)
+            slots = work.slots[at.group, :, at.row].flatten()
+            vertex = graph.add_vertex(cs, place[t.dtype], {"slots": slots, "values": found, "slices": slices[at]}, at.tile)
+            graph.set_perf_estimate(vertex, codelets.move_cycles(slots.num_elements, at.last - at.first, at.width * t.dtype.nbytes))
 
     work.add_rounds(round_)
     return made
@@ -86,12 +88,15 @@ def update(graph: Graph, plan: SlicePlan, cls: Any, t: Tensor, s: Tensor, indice
         cs = common.compute_set_of(graph, body, f"{step}/pick")
         for at in work.slice_parts():
             out = values[at.group, at.row].slice(at.begin * returned, at.end * returned)
-            graph.add_vertex(cs, pick[t.dtype], {"slots": work.slots[at.group, :, at.row].flatten(), "slices": slices[at], "out": out}, at.tile)
+            slots = work.slots[at.group, :, at.row].flatten()
+            vertex = graph.add_vertex(cs, pick[t.dtype], {"slots": slots, "slices": slices[at], "out": out}, at.tile)
+            graph.set_perf_estimate(vertex, codelets.move_cycles(slots.num_elements, at.last - at.first, at.width * t.dtype.nbytes))
         cs = common.compute_set_of(graph, body, f"{step}/join")
         for at in work.table_parts():
             parts = [work.block(values, each, at.row, returned) for each in at.split(work.route.splits)]
             fields = {"rows": work.rows[at.group, at.row].flatten(), "width": at.width // work.route.splits, "scale": amount, "table": table[at]}
-            graph.add_vertex(cs, cls[t.dtype], {**fields, "values": concat(parts)}, at.tile)
+            vertex = graph.add_vertex(cs, cls[t.dtype], {**fields, "values": concat(parts)}, at.tile)
+            graph.set_perf_estimate(vertex, codelets.update_cycles(work.listed, at.width * t.dtype.nbytes))
 
     work.add_rounds(round_)
 

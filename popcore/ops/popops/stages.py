@@ -10,7 +10,7 @@ from popcore.graph.tensor import from_regions
 from popcore.ops.popops.operation import Operation
 from popcore.ops.popops.partials import Matrices
 from popcore.program import Copy, Execute, Sequence
-from popcore.types import Array, ElementType
+from popcore.types import FLOAT, Array, ElementType
 
 FEW_COLUMNS = 12
 """Up to so many columns the workers of a tile share rows, above it columns."""
@@ -60,7 +60,8 @@ def reduce_to(stages: Stages, level: int, data: Tensor, m: Matrices, op: Operati
         owner, first, count = cut_evenly(m.rows, np.minimum(m.rows, stages.graph.target.num_worker_contexts))
         columns = m.columns[owner]
         connected = {"data": (data, m.start[owner] + first * columns, count, columns), "out": (target, at[owner] + first, count)}
-        add(cs, CODELETS[op.value, "rows"][data.dtype, accumulate, dtype], connected, m.tile[owner])
+        mk1 = stages.graph.target.target_arch_string == "ipu1" and data.dtype is FLOAT
+        add(cs, CODELETS[op.value, "rows"][data.dtype, accumulate, dtype], connected, m.tile[owner], mk1_row_cycles(count, columns) if mk1 else None)
         return
     same = accumulate is dtype
     narrow = (m.columns <= FEW_COLUMNS) & same
@@ -69,6 +70,15 @@ def reduce_to(stages: Stages, level: int, data: Tensor, m: Matrices, op: Operati
         if chosen.any():
             connected = {"data": (data, m.start[chosen], m.rows[chosen], m.columns[chosen]), "out": (target, at[chosen], m.columns[chosen])}
             add(cs, CODELETS[op.value, shape][types], connected, m.tile[chosen])
+
+
+def mk1_row_cycles(rows: Array, columns: Array) -> Array:
+    """Worker cycles of ``Rows`` of FLOAT on a Mk1 chip: an issue takes one element there, not two.
+
+    So says the note of row J-RED1-1216 (SDK 1.0.49); the rest, and two elements, is PopLibs' estimator, which was the same for that SDK.
+    """
+    made: Array = 26 + rows * (9 + columns)
+    return made
 
 
 def shared_out(m: Matrices, workers: int) -> Matrices:

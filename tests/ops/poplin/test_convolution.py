@@ -9,7 +9,9 @@ import popcore as pc
 from popcore import errors, poputil, program
 from popcore.ops import poplin
 from popcore.ops.poplin import ConvParams, InputTransform, OutputTransform
-from popcore.ops.poplin.convolve import Convolution
+from popcore.ops.poplin.conv_params import channels_as_dimension
+from popcore.ops.poplin.convolve import Convolution, problem_of
+from popcore.ops.poplin.cost import work_cycles
 from popcore.ops.poplin.params import settings_of
 from popcore.types import FLOAT, HALF
 from tests.ops.poplin.convolutions import parameters, random, size_of_sums, slow
@@ -99,7 +101,7 @@ SPLITS = {
     "k in steps": (ConvParams(HALF, 2, (5, 5), (3, 3), 64, 8), 2, {"availableMemoryProportion": 0.01}, lambda p: p.serial > 1),
     "kernel over tiles": (ConvParams(FLOAT, 16, (60, 3), (58, 2), 2, 9), 12, {}, lambda p: max(p.kernel_parts) > 1),
     "channels by themselves, kernel over tiles": (ConvParams(HALF, 1, (600,), (598,), 1, 1, 9), 8, {}, lambda p: max(p.kernel_parts) > 1),
-    "groups, field and n over tiles": (ConvParams(FLOAT, 2, (12, 10), (2, 3), 16, 48, 3), 64, {}, lambda p: min(p.parts[0], p.n_parts, max(p.field_parts)) > 1),
+    "groups, field and n over tiles": (ConvParams(FLOAT, 2, (24, 12), (2, 3), 16, 48, 3), 64, {}, lambda p: min(p.parts[0], p.n_parts, max(p.field_parts)) > 1),
 }
 
 
@@ -197,6 +199,45 @@ def test_operands_that_were_created_are_not_rearranged():
     assert {type(p).__name__ for p in prog.programs} == {"Execute"}
     held = [sum(e - b for b, e in tile) for tile in graph.get_tile_mapping(data)]
     assert max(held) <= 4 * sum(held) / 64
+
+
+def test_each_row_of_the_field_is_begun_anew():
+    """
+    As many results of as many channels cost more where a field's rows are shorter; what meets padding only costs nothing.
+    """
+    target, problem = new().target, problem_of(ConvParams(HALF, 1, (66, 66), (3, 3), 16, 16), settings_of(None, "test"))
+    kernel = (np.array(3), np.array(3))
+    long, short, few = (int(work_cycles(target, problem, 256, kernel, 16, 16, met, width)) for met, width in ((256, 64), (256, 4), (64, 64)))
+    assert short - long >= 9 * 2 * 6 * 16 * (11 - 1)  # kernel elements, passes, workers, a row's beginning, rows of a worker
+    assert few < long / 2
+
+
+def test_channels_stay_by_themselves_in_the_gradient_of_their_weights():
+    """
+    With the batch as one more dimension of the kernel; else a product for each channel would leave most of the product unit idle.
+    """
+    params = ConvParams(HALF, 4, (14, 14), (3, 3), 1, 1, 32)
+    assert "each by itself" in poplin.report_weight_update_plan_info(new(64), params)
+    longer = channels_as_dimension(poplin.get_weight_update_params(params))
+    assert (longer.input_field_shape, longer.kernel_shape, longer.output_field_shape) == ((4, 14, 14), (4, 12, 12), (1, 3, 3))
+
+
+def test_a_weight_update_sums_on_all_tiles_that_have_parts():
+    """
+    Wherever the weights are: of weights on one tile only the last step is.
+    """
+    params, cycles = ConvParams(HALF, 2, (32, 32), (1, 1), 64, 64), {}
+    for where in ("spread", "one tile"):
+        graph, prog = new(64), program.Sequence()
+        data, deltas = poplin.create_input(graph, params), poplin.create_conv_output(graph, params)
+        weights = graph.add_variable(HALF, params.weights_shape, "linear" if where == "spread" else None, name="weights")
+        if where == "one tile":
+            graph.set_tile_mapping(weights, 5)
+        poplin.convolution_weight_update(graph, deltas, weights, data, params, -1.0, prog)
+        engine = pc.Engine(graph, prog, options={"debug.compute": False})
+        engine.run()
+        cycles[where] = engine.profile().cycles_by_kind["exchange"]
+    assert cycles["one tile"] - cycles["spread"] < 2 * weights.num_elements  # words: a FLOAT for each weight
 
 
 def test_planned_cycles_are_those_of_the_compiled_program():

@@ -169,3 +169,12 @@ def test_mistakes_are_told_at_the_call():
         LstmParams(INT, BATCH, STEPS, (INPUTS, OUTPUTS))
     with pytest.raises(errors.ShapeError, match="time steps"):
         LstmParams(FLOAT, BATCH, STEPS, (INPUTS, OUTPUTS), var_time_steps=tensors[0])
+
+
+def test_a_new_state_is_spread_over_all_tiles_that_a_grain_is_for():
+    """
+    What a step computes is where the state is: in grains of 16, not in the 128 bytes of other small tensors.
+    """
+    graph = new_graph(8)
+    for t in lstm.create_initial_state(graph, LstmParams(HALF, 2, STEPS, (INPUTS, 64))):
+        assert [sum(e - b for b, e in held) for held in graph.get_tile_mapping(t)] == [16] * 8
