@@ -38,6 +38,7 @@ BENCHES = (
     "elementwise",
     "reduce",
     "sanitizer",
+    "estimates",
 )
 """In the order in which they run; each is ``bench/bench_NAME.py`` with a function ``rows(smoke)``."""
 

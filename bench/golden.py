@@ -22,7 +22,7 @@ Build = Callable[[pc.Graph, program.Sequence], None]
 
 
 class Dot(Vertex):
-    """A row of a matrix times a vector; its cycles are guessed by its size."""
+    """A row of a matrix times a vector; its cycles are estimated from its code."""
 
     row: Input[Matrix[FLOAT]]
     vector: Input[Vector[FLOAT]]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 import warnings
+import zlib
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from popcore.bindings import cache, diagnose, generate, toolchain
+from popcore.bindings import cache, counters, diagnose, generate, toolchain
 from popcore.bindings.candidate import Candidate
 from popcore.bindings.extract import Found, extract
 from popcore.bindings.source import Text
@@ -42,6 +44,7 @@ class Builder:
         self.files, self.flags, self.folder, self.rules = list(files), list(flags), folder, list(rules)
         self.compiler = toolchain.find_compiler()
         self.extra: list[str] = []  # of second tries
+        self._counted = True  # the sources get counters
         self._refused = ""  # what the compiler said of halves that are a class, where the source takes none
         self.parsed = self._parse_all()
 
@@ -71,16 +74,17 @@ class Builder:
 
     def _parse_all(self) -> list[Parsed]:
         with ThreadPoolExecutor(len(self.files)) as pool:
-            return list(pool.map(self._parse, self.files))
+            return list(pool.map(self._parse, self.files, range(len(self.files))))
 
-    def _parse(self, file: Path) -> Parsed:
+    def _parse(self, file: Path, number: int) -> Parsed:
         includes = ("-isystem", str(toolchain.HEADERS), "-include", "popcore/driver.hpp")
         command = [*self._command(), *toolchain.DEFINES, *self.rules, *self.extra, *includes, *self.flags, "-E", "-x", "c++", str(file)]
         done = toolchain.run(command, file.name, self.folder)
         if done.returncode:
             raise diagnose.compile_error(done.stderr, file.name)
         text = Text(done.stdout.encode("utf-8", "replace"))
-        return Parsed(file, text, extract(text, str(file), toolchain.check_of(self.rules) != "off"))
+        first = number * (counters.MOST // len(self.files)) if self._counted else -1
+        return Parsed(file, text, extract(text, str(file), toolchain.check_of(self.rules) != "off", first))
 
     def build(self, described: Sequence[int], driven: Sequence[int], what: str) -> str:
         """Build a library with descriptions of the candidates ``described`` and drivers of ``driven``. Returns its name in the folder.
@@ -94,7 +98,10 @@ class Builder:
             if done.returncode:
                 assembly = {name: where for p in self.parsed for name, where in p.found.assembly.items()}
                 raise diagnose.link_error(done.stderr, what, assembly)
-            return cache.keep_library(library, self.folder)
+            name = cache.keep_library(library, self.folder)
+            dumps = [path.read_text(encoding="utf-8", errors="replace") for each in objects if (path := Path(each).with_suffix(".gimple")).exists()]
+            cache.write(self.folder / cache.code_of(name), zlib.compress("".join(map(_of_users, dumps)).encode(), 1))
+            return name
 
     def _compile_all(self, place: Path, described: Sequence[int], driven: Sequence[int], what: str) -> list[str]:
         """Compile the files side by side. Returns the objects."""
@@ -123,13 +130,15 @@ class Builder:
         tail = ""
         if described or number == 0:
             prefix = f"file{number}_" if number else ""
-            tail = generate.tables(found.candidates, described, driven, prefix, first)
+            used = max((p.found.counters + i * (counters.MOST // len(self.files)) for i, p in enumerate(self.parsed) if p.found.counters), default=0)
+            tail = generate.tables(found.candidates, described, driven, prefix, first, used)
         output = _object(place, number)
         whole = output.with_suffix(".ii")
         whole.write_bytes(generate.declarations(found).encode() + body + b"\n" + tail.encode("utf-8", "surrogateescape") + b"\n")
         flags = [f for f in self.flags if not f.startswith(("-I", "-D", "-U", "-l", "-L", "-Wl,"))]
         checked = toolchain.checked(self.compiler, toolchain.check_of(self.rules))
-        command = [*self._command(), *checked, *self.extra, *flags, "-x", "c++-cpp-output", "-c", str(whole), "-o", str(output)]
+        dump = toolchain.dump(self.compiler, output.with_suffix(".gimple")) if found.counters and not checked else ()
+        command = [*self._command(), *checked, *dump, *self.extra, *flags, "-x", "c++-cpp-output", "-c", str(whole), "-o", str(output)]
         done = toolchain.run(command, f"{what} ({parsed.path.name})", place)
         return done.stderr or "no reason given" if done.returncode else ""
 
@@ -144,11 +153,24 @@ class Builder:
             reason = diagnose.compile_error(said, what).message.splitlines()[0]
             warnings.warn(f"{what} is not valid C++ and was compiled with -fpermissive: {reason}", UserWarning, stacklevel=2)
             return True
+        if self._counted and any(p.found.counters for p in self.parsed):
+            self._counted = False
+            self.parsed = self._parse_all()
+            return True
         if any(rule.startswith(toolchain.HALF_RULE) for rule in self.rules) and self.has_halves():
             self._refused, self.rules = said, [rule for rule in self.rules if not rule.startswith(toolchain.HALF_RULE)]
             self.parsed = self._parse_all()
             return True
         return False
+
+
+def _of_users(dump: str) -> str:
+    """Without functions of popcore and of the standard library that no codelet is made of."""
+    parts = re.split(r"(?m)^(?=;; Function )", dump)
+    return "".join(part for part in parts if part.startswith(";; Function ") and not _OURS.match(part))
+
+
+_OURS = re.compile(r";; Function (?!popcore::written(?:_apart)?<)(?:popcore::|popcore_|std::|__)")
 
 
 def _object(place: Path, number: int) -> Path:

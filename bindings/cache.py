@@ -131,3 +131,8 @@ def is_whole(folder: Path, name: str) -> bool:
         return True
     _LOG.warning("%s is damaged: its codelets are compiled again", folder / name)
     return False
+
+
+def code_of(library: str) -> str:
+    """The name of what the compiler wrote of a library's functions, before it made instructions of them."""
+    return library.removesuffix(".so") + ".code"

@@ -37,7 +37,8 @@ extern "C" {
 #define POPCORE_AUX_NOTE 27
 #define POPCORE_AUX_TABLE 28
 #define POPCORE_AUX_ORDER 30
-#define POPCORE_AUX_WORDS 32
+#define POPCORE_AUX_COUNTED 32 /* host: address of the first vertex's word among those of the batch, or 0; see popcore_counters */
+#define POPCORE_AUX_WORDS 40
 
 /* Directions, shapes and flags of fields. */
 #define POPCORE_STATE 0
@@ -111,6 +112,14 @@ void popcore_forget(uint8_t *mem);
 /* The values that a tile of the memory ``mem`` has for its variables, one after the other. Where they still are those that all tiles
  * begin with: null, unless ``own`` is not 0. May be changed while no codelet runs. */
 uint8_t *popcore_variables_of(uint8_t *mem, int32_t tile, int32_t own);
+
+/* For each of popcore_types what its counters add, in sixteenths of a worker cycle: the host writes it. Where there is such a table, the driver
+ * leaves what a vertex took, or the slowest of its workers, in the word of its position, k * nrows + r. */
+typedef struct popcore_counters {
+  uint32_t *adds; /* null: it has none */
+  int32_t count;
+} popcore_counters;
+extern const popcore_counters popcore_type_counters[];
 
 #ifdef __cplusplus
 }

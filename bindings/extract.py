@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from popcore.bindings.candidate import Candidate
+from popcore.bindings.counters import Counters
 from popcore.bindings.source import Edit, Text
 from popcore.errors import CodeletError
 
@@ -27,6 +28,7 @@ class Found:
     candidates: list[Candidate] = field(default_factory=list)
     edits: list[Edit] = field(default_factory=list)
     assembly: dict[str, tuple[str, int]] = field(default_factory=dict)  # function that stands for it -> file and line
+    counters: int = 0  # that the edits put into it
 
 
 @dataclass
@@ -50,18 +52,25 @@ def _parser() -> Any:
     return tree_sitter.Parser(tree_sitter.Language(tree_sitter_cpp.language()))
 
 
-def extract(text: Text, main_file: str, checked: bool = False) -> Found:
+def extract(text: Text, main_file: str, checked: bool = False, first_counter: int = -1) -> Found:
     """Read the user's lines of a file.
 
     Args:
         checked: Indices are going to be checked: those of which only the address is taken are marked as not to be.
+        first_counter: Number of the first counter that is put into it; -1: none is.
 
     Raises: CodeletError: inline assembly outside of functions, which nothing can stand for.
     """
     reader = _Reader(text, main_file, checked)
-    reader.read(_parser().parse(text.masked).root_node, (), "")
+    root = _parser().parse(text.masked).root_node
+    reader.read(root, (), "")
     found = reader.found
     found.candidates = reader.candidates()
+    if first_counter >= 0:
+        counters = Counters(first_counter)
+        counters.read(root)
+        found.edits += counters.edits
+        found.counters = counters.used
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -59,6 +60,14 @@ class Library:
     variables: list[elf.Symbol]  # that it keeps for each tile
     unkept: list[elf.Symbol]  # of a library made by hand that does not
     handle: Any  # cffi's
+    counters: dict[str, Any]  # by the type's name: what its counters add, an array of the library
+
+    def weigh(self, name: str, adds: Mapping[int, int]) -> None:
+        """Say what the counters of a type add."""
+        if (table := self.counters.get(name)) is not None:
+            for counter, amount in adds.items():
+                if counter < table.count:
+                    table.adds[counter] = amount
 
     def forget(self, memory: int) -> None:
         """Give all tiles of the arena at ``memory`` their variables' first values."""
@@ -102,15 +111,17 @@ def load(folder: Path, name: str) -> Library:
     prints = elf.prints(content)
     types = [msgspec.structs.replace(record, prints=prints or record.prints) for record in types]
     drivers = {record.name: address for i, record in enumerate(types) if (address := int(ffi.cast("intptr_t", table[i].driver)))}
+    table_of_counters = _optional(handle, "popcore_type_counters")
+    counters = {record.name: table_of_counters[i] for i, record in enumerate(types) if table_of_counters and table_of_counters[i].adds}
     kept = keep_variables is not None
-    return Library(types, drivers, prints, found if kept else [], [] if kept else found, handle)
+    return Library(types, drivers, prints, found if kept else [], [] if kept else found, handle, counters)
 
 
 _tables: list[Any] = []  # libraries are never unloaded, and point to these
 
 
 def _optional(handle: Any, name: str) -> Any:
-    """A function that a library may leave out; None if it does."""
+    """What a library may leave out; None if it does."""
     try:
         return getattr(handle, name)
     except ffi.error:

@@ -78,6 +78,11 @@ def checked(compiler: str, check: str) -> tuple[str, ...]:
     return _CHECKED[check]["clang" in os.path.basename(compiler)]
 
 
+def dump(compiler: str, path: Path) -> tuple[str, ...]:
+    """Flags for a compiler that writes what it makes of functions before it vectorises."""
+    return () if "clang" in os.path.basename(compiler) else (f"-fdump-tree-reassoc1={path}",)
+
+
 @functools.cache
 def _headers_digest() -> str:
     """A digest of this package: its headers and its code."""

@@ -7,7 +7,8 @@ import os
 import platform
 import shlex
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -60,6 +61,14 @@ class NativeType:
     def may_print(self) -> bool:
         """Whether it may print, as far as is known before it is compiled."""
         return self.unit.may_print(self.name)
+
+    def code(self) -> str:
+        """What the compiler made of it before it made instructions, "" if that is not to be had; HALF as arithmetic of its own, not emulated."""
+        return "" if self.unit.made_by_hand else self.unit.variant(()).code(self.name)
+
+    def weigh(self, adds: Mapping[int, int], rules: Sequence[str] = DEVICE_RULES) -> None:
+        """Say what its counters add, in its driver by some rules of arithmetic."""
+        self.unit.variant(rules).weigh(self.name, adds)
 
 
 class _Record(msgspec.Struct):
@@ -210,6 +219,19 @@ class Unit:
         """Address of the driver of the type called ``name``."""
         self.ensure([name])
         return library.load(self._folder, self._record.drivers[name]).drivers[name]
+
+    def code(self, name: str) -> str:
+        """What the compiler wrote of the functions of the library that has a driver."""
+        self.ensure([name])
+        if self._record.variables:  # what is done to them depends on who else looks at them: always all types
+            self.ensure(t.name for t in self._record.types.values() if t.is_codelet and all(f.shape != "refused" for f in t.fields))
+        content = cache.read(self._folder / cache.code_of(self._record.drivers[name]))
+        return zlib.decompress(content).decode() if content else ""
+
+    def weigh(self, name: str, adds: Mapping[int, int]) -> None:
+        """See ``NativeType.weigh``."""
+        self.ensure([name])
+        library.load(self._folder, self._record.drivers[name]).weigh(name, adds)
 
     def may_print(self, name: str) -> bool:
         """Whether the type called ``name`` may print, as far as is known before it is compiled."""

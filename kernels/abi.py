@@ -13,7 +13,7 @@ A row is int32 words, field after field: a scalar [byte offset in the tile], a v
 [byte offset, rows, columns], a list [index in ``rows`` of its first piece, pieces]; a piece is [byte offset, elements].
 """
 
-AUX_WORDS = 32
+AUX_WORDS = 40
 
 AUX_SITE = 0  # driver: index of the fault site
 AUX_COUNT = 1  # driver: number of values of the fault
@@ -37,6 +37,10 @@ AUX_COUNTER = 26  # driver: its roundings so far
 AUX_NOTE = 27  # caller: address of ``findings.note``, for drivers that go on after a finding,
 AUX_TABLE = 28  # and of the table where it writes; 0: the first finding ends the vertex
 AUX_ORDER = 30  # caller: the order of the workers of a vertex, 4 bits each, the first lowest; for drivers that have none of their own
+AUX_SPENT = 31  # driver, of a codelet with counters: what this call of compute has taken so far, in sixteenths of a worker cycle
+AUX_COUNTED = 32  # caller, for such a driver: address of the first vertex's word among those of the batch; at position p, k * nrows + r, the
+# driver leaves what the vertex took, or the slowest of its workers; 0: nobody wants to know
+AUX_UNWANTED = 33  # driver: what it then leaves
 
 MAX_VALUES = 8
 

@@ -159,11 +159,12 @@ def _add_driver(unit, result, symbol):
             if unit.lowered.prints or state.collects:
                 builder.store(position, word(builder, block, abi.AUX_POSITION))
                 builder.store(builder.sext(tile, I64), word(builder, block, abi.AUX_TILE))
+            counter = _counter(builder, block, position) if unit.lowered.counted else None
             vertex = _vertex(unit, builder, base, rows, builder.mul(r, I64(stride)))
             if state.shadowed:
                 _begin(unit, builder, block, vertex)
             key = keys.of_vertex(builder.sext(tile, I64), position) if keys else None
-            _call_body(unit, builder, result, block, vertex, position, keys, key)
+            _call_body(unit, builder, result, block, vertex, position, keys, key, counter)
     builder.ret(I64(0))
     unit.library.add_ir_module(module)
 
@@ -193,6 +194,17 @@ def _vertex(unit, builder, base, rows, at):
     return proxy._getvalue()
 
 
+def _counter(builder, block, position):
+    """The address of what the vertex at ``position`` counts, which is 0 now."""
+    first = builder.load(word(builder, block, abi.AUX_COUNTED))
+    wanted = builder.icmp_unsigned("!=", first, I64(0))
+    scratch = builder.ptrtoint(word(builder, block, abi.AUX_UNWANTED), I64)
+    address = builder.select(wanted, builder.add(first, builder.shl(position, I64(3))), scratch)
+    counter = builder.inttoptr(address, I64.as_pointer())
+    builder.store(I64(0), counter)
+    return counter
+
+
 def _begin(unit, builder, block, vertex):
     """Before a vertex runs, in the shadow: what its Outputs hold is undefined, and no worker was there."""
     members = cgutils.create_struct_proxy(unit.self_type)(unit.target, builder, value=vertex)
@@ -215,16 +227,21 @@ def _begin(unit, builder, block, vertex):
             clear(proxy.data, proxy.count if isinstance(view, VectorType) else I64(1))
 
 
-def _call_body(unit, builder, result, block, vertex, position, keys, key):
+def _call_body(unit, builder, result, block, vertex, position, keys, key, counter):
     """Call ``compute``, once or for workers 5 to 0; return from the driver if it raised."""
     workers = unit.lowered.codelet.workers
     callee = unit.target.declare_function(builder.module, result.fndesc)
 
     def call(arguments):
         returned = result.signature.return_type
+        if counter is not None:
+            builder.store(I64(0), word(builder, block, abi.AUX_SPENT))
         status, _ = unit.target.call_conv.call_function(builder, callee, returned, result.signature.args, [block, vertex, *arguments])
         with builder.if_then(status.is_error, likely=False):
             builder.ret(builder.add(position, I64(1)))
+        if counter is not None:
+            spent, most = builder.load(word(builder, block, abi.AUX_SPENT)), builder.load(counter)
+            builder.store(builder.select(builder.icmp_signed(">", spent, most), spent, most), counter)
 
     if workers == 1:
         if state.collects:

@@ -1,11 +1,11 @@
-"""raise, assert and print in compiled codelets: what they write to the block of words that ``abi`` describes."""
+"""raise, assert, print and counters in compiled codelets: what they write to the block of words that ``abi`` describes."""
 
 import llvmlite.ir as ir
 from numba.core import types
 from numba.core.datamodel import models, register_default
 
 from popcore.kernels import abi
-from popcore.kernels.memory import leave, tell, word
+from popcore.kernels.memory import counter_scope, leave, tag, tell, word
 from popcore.kernels.operation import I32, I64, POINTER, operation, state
 from popcore.kernels.values import BOOL, FLOAT, HALF, INT, UNSIGNED, convert, scalar
 
@@ -99,4 +99,14 @@ def _print(context, builder, sig, args):
         with lost:
             lost_at = word(builder, block, abi.AUX_PRINT_LOST)
             builder.store(builder.add(builder.load(lost_at), I64(1)), lost_at)
+    return context.get_dummy_value()
+
+
+@operation("spend", lambda context, amount: types.none)
+def _spend(context, builder, sig, args):
+    """Add to what the call of compute has taken."""
+    spent = word(builder, args[0], abi.AUX_SPENT)
+    scope = counter_scope()
+    amount = convert(builder, args[1], sig.args[1], INT)
+    tag(builder, builder.store(builder.add(tag(builder, builder.load(spent), scope), amount), spent), scope)
     return context.get_dummy_value()

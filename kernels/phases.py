@@ -97,6 +97,8 @@ def touch_tile(address, nbytes):
 @part
 def run_batch(context, memory, tile_base, tiles, aux, thread, batch, row, begin, end):
     store64(aux + abi.AUX_BATCH * 8, batch)
+    if word(row, s.BATCH_COUNTED) != 0:
+        store64(aux + abi.AUX_COUNTED * 8, word(row, s.BATCH_COUNTED) + replica_of(context, memory) * word(context, s.COUNTED_STRIDE))
     prints = word(row, s.BATCH_PRINTS)
     used = word(aux, abi.AUX_PRINT_USED)
     driver, rows, count, nbytes = word(row, s.BATCH_DRIVER), word(row, s.BATCH_ROWS), word(row, s.BATCH_ROWS_COUNT), word(row, s.BATCH_TOUCH_BYTES)

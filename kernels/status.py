@@ -53,6 +53,9 @@ STARTED = 30  # clock when the run began
 REPLICAS = 31
 STRIDE = 32  # bytes from one replica's memory to the next
 FLOAT_CONTROL = 33  # bits of MXCSR while a thread stands for tiles
+COUNTED_STRIDE = 34  # bytes from what one replica's vertices have counted to what those of the next have
+TAKEN = 35  # address of int64[instructions]: tile cycles that counted vertices took beyond what the costs have of them
+TOTALS = 36  # address of int64[codelets]: what all vertices of each have counted, on the first replica
 CONTEXT_WORDS = 40
 
 FLOAT_MASK = 0x8040  # those bits: denormal results become zero, denormal operands are zero
@@ -66,7 +69,8 @@ PHASE_COST = 4  # of the poll budget
 PHASE_MODE = 5
 PHASE_RANGE = 6  # row of the job ranges, if MODE has JOBBED
 PHASE_COUNTED = 7  # 1: it has vertices
-PHASE_WORDS = 8
+PHASE_COUNTS = 8  # address of the block that says where its vertices' counters go, see below; 0: it has none
+PHASE_WORDS = 9
 JOBBED = 1  # run from the job lists, on all threads
 PRINTING = 2  # a codelet of the phase prints
 BARRIER = 4  # the phase's job lists have a barrier: two segments
@@ -84,7 +88,22 @@ BATCH_ROWS_COUNT = 4
 BATCH_PRINTS = 5
 BATCH_TOUCH = 6  # byte in the tile where the fields begin that are to be read ahead of the vertices,
 BATCH_TOUCH_BYTES = 7  # and how many; 0: leave it
-BATCH_WORDS = 8
+BATCH_COUNTED = 8  # what goes to AUX_COUNTED, on the first replica; 0: it has no counters
+BATCH_WORDS = 9
+
+# What belongs to a phase with counters: its vertices by tile, then by worker, and its tiles.
+COUNTS_VERTICES = 0  # address of rows, below
+COUNTS_VERTICES_END = 1
+COUNTS_TILES = 2  # address of rows: of the workers without counters the longest, and what all workers do together
+COUNTS_KNOWN = 3  # tile cycles of the slowest tile, of what is known before
+COUNTS_WORDS = 4
+COUNTED_COUNTER = 0  # address of what the vertex counts, on the first replica
+COUNTED_START = 1  # what is known of its worker, at the worker's first vertex; -1: it goes on; -2: all workers run it
+COUNTED_LAST = 2  # 1: the tile's last vertex
+COUNTED_CODELET = 3
+COUNTED_WORDS = 4
+COUNTED_UNIT = 16
+WORKERS = 6
 
 # A row of the job lists.
 JOB_KIND = 0
@@ -106,7 +125,7 @@ FAULT_BATCH = 1
 FAULT_POSITION = 2
 FAULT_REPLICA = 3
 FAULT_AUX = 4
-FAULT_WORDS = FAULT_AUX + AUX_WORDS + 12  # whole cache lines
+FAULT_WORDS = FAULT_AUX + AUX_WORDS + 4  # whole cache lines
 
 # A thread's table of findings, see ``findings``: words before its records,
 FOUND_USED = 0  # records

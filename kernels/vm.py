@@ -10,6 +10,7 @@ While a thread stands for tiles its processor flushes denormals, if the context 
 
 from popcore.kernels import abi
 from popcore.kernels import status as s
+from popcore.kernels.counting import count_phase
 from popcore.kernels.native import (
     call_int,
     exchange,
@@ -195,6 +196,8 @@ def walk(context, pc):
             budget -= word(phase, s.PHASE_COST)
             if load64(faulted) != 0:
                 return leave(context, s.FAULT, pc, a)
+            if word(phase, s.PHASE_COUNTS) != 0:
+                count_phase(context, word(phase, s.PHASE_COUNTS), pc)
             pc += 1
             if mode & s.PRINTING and printed(context):
                 return leave(context, s.PRINTS, pc, a)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 
 from popcore.bindings.cache import cache_folder
 from popcore.bindings.toolchain import CHECK_RULES
 from popcore.codelet import Codelet, NativeCodelet
 from popcore.dialect import Lowered, lower
+from popcore.estimate import adds, counted_form, estimate_of
 from popcore.kernels import objects
 from popcore.kernels.behaviour import DEFAULT, IEEE, NAN, SATURATE, Arithmetic, without_halves
 
-__all__ = ["Build", "cache_folder", "drivers", "falls_back", "fingerprint", "forget", "interpreted", "load_driver", "may_print", "rules_of"]
+__all__ = ["Build", "cache_folder", "drivers", "executed_form", "falls_back", "fingerprint", "forget", "interpreted", "load_driver", "may_print", "rules_of"]
 
 
 @dataclass(frozen=True)
@@ -48,8 +49,10 @@ def fingerprint(codelet: Codelet) -> str:
     return codelet.native.fingerprint if isinstance(codelet, NativeCodelet) else lower(codelet).fingerprint
 
 
-def drivers(codelets: Iterable[Codelet], arithmetic: Arithmetic = DEFAULT, build: Build = PLAIN) -> list[int]:
+def drivers(codelets: Iterable[Codelet], arithmetic: Arithmetic = DEFAULT, build: Build = PLAIN, counted: Container[Codelet] = ()) -> list[int]:
     """For each codelet the address of a driver that computes by ``arithmetic``. Whatever is not in the cache is compiled.
+
+    ``counted``: codelets that add up what they take.
 
     Raises: CodeletError for one that cannot be compiled.
     """
@@ -59,7 +62,18 @@ def drivers(codelets: Iterable[Codelet], arithmetic: Arithmetic = DEFAULT, build
         from popcore.bindings.unit import compile_all  # most graphs have none
 
         compile_all(compiled, rules)
-    return [c.native.driver(rules) if isinstance(c, NativeCodelet) else load_driver(lower(c, build.checks), arithmetic, build) for c in every]
+    for each in every:
+        if isinstance(each, NativeCodelet) and each in counted and (estimate := estimate_of(each)) is not None:
+            each.native.weigh(adds(estimate), rules)
+    return [
+        c.native.driver(rules) if isinstance(c, NativeCodelet) else load_driver(executed_form(c, build.checks, c in counted), arithmetic, build) for c in every
+    ]
+
+
+def executed_form(codelet: Codelet, checks: bool, counted: bool) -> Lowered:
+    """A codelet in Python as an engine runs it."""
+    lowered, estimate = lower(codelet, checks), estimate_of(codelet) if counted else None
+    return lowered if estimate is None else counted_form(lowered, estimate)
 
 
 def rules_of(arithmetic: Arithmetic) -> tuple[str, ...]:

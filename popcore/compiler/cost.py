@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -16,7 +15,6 @@ from popcore.codelet import Codelet
 from popcore.compiler.ir import GroupPlan, Layout, Moves
 from popcore.compiler.links import busiest_seconds, link_loads
 from popcore.compiler.traffic import COLUMNS, Traffic, busiest_words, flows_between_ipus, leaves_ipu, traffic_of, way
-from popcore.errors import CodeletError
 from popcore.target import Target
 from popcore.topology import Link
 from popcore.types import Array
@@ -34,7 +32,6 @@ LAUNCH = 6  # cycles to start a worker's vertex: one issue slot of each of the s
 ONTILE_LAUNCH = 45  # cycles to start an on-tile rearrangement on the workers: a supervisor vertex, TS-AMP rows
 ONTILE_RUN = 9  # of them for each run of bytes: two pointer adds, two to pack them, first load, rpt, last store, test for a tail, branch; by hand
 STREAM_SETUP = 1500  # device-side cycles of one stream copy: LP-4
-DEFAULT_PROLOGUE, DEFAULT_PER_ELEMENT = 25, 3  # worker cycles assumed for a codelet that says nothing: PT-add_fp32 (3 a vector), as if not vectorised
 
 
 @dataclass(frozen=True)
@@ -160,102 +157,30 @@ def external_barrier(target: Target) -> int:
     return target.max_ipu_sync_delay + int(np.ceil(2 * hops * target.chip.sync_seconds_per_hop * target.clock_hz))
 
 
-def compute_cost(groups: Sequence[tuple[Codelet, GroupPlan, Array]], target: Target) -> StepCost:
-    """Cycles of the vertices of one compute set: those of its slowest tile.
+def tile_loads(groups: Sequence[tuple[Codelet, GroupPlan, Array]], target: Target) -> tuple[Array, list[Array]]:
+    """What the workers of each tile that has vertices do, and where each vertex is counted.
 
-    ``groups``: codelet, where its vertices are, and worker cycles of each (``vertex_cycles``).
-    A tile hands its vertices to six workers in turn; each worker issues once in six cycles.
+    ``groups``: codelet, where its vertices are, and worker cycles of each (``vertex_cost``). A tile hands its vertices to six workers in
+    turn; each worker issues once in six cycles. One that all workers run has nothing beside it.
+
+    Returns: tile cycles, float64[tiles, workers + 1], of each worker and then of all together; for each group the index in it, flat, of
+        each of its vertices, int64[n].
     """
-    tiles = [plan.tile for _, plan, _ in groups if len(plan.tile)]
-    if not tiles:
-        return StepCost(control=EXECUTE)
-    tile = np.concatenate(tiles).astype(np.int64)
-    cycles = np.concatenate([c for _, plan, c in groups if len(plan.tile)])
-    many = np.concatenate([np.full(len(p.tile), c.workers > 1) for c, p, _ in groups if len(p.tile)])
     workers = target.num_worker_contexts
-    alone = np.zeros(int(tile.max()) + 1)
-    np.add.at(alone, tile[many], cycles[many] * workers + LAUNCH)  # all workers run it: nothing beside it
-    tile, cycles = tile[~many], cycles[~many]
-    if len(tile):
-        order = np.argsort(tile, kind="stable")
-        tile, cycles = tile[order], cycles[order]
-        turn = np.arange(len(tile)) - np.searchsorted(tile, tile, "left")
-        load = np.zeros((len(alone), workers))
-        np.add.at(load, (tile, turn % workers), cycles * workers + LAUNCH)
-        alone += load.max(axis=1)
-    return StepCost(compute=int(np.ceil(alone.max())), control=EXECUTE)
+    tile = np.concatenate([np.zeros(0, np.int64), *(plan.tile for _, plan, _ in groups)]).astype(np.int64)
+    cycles = np.concatenate([np.zeros(0), *(each for _, _, each in groups)])
+    many = np.concatenate([np.zeros(0, bool), *(np.full(len(p.tile), c.workers > 1) for c, p, _ in groups)])
+    used, row = np.unique(tile, return_inverse=True)
+    column = np.full(len(tile), workers)
+    alone = np.flatnonzero(~many)
+    order = alone[np.argsort(row[alone], kind="stable")]
+    column[order] = (np.arange(len(order)) - np.searchsorted(row[order], row[order], "left")) % workers
+    load = np.zeros((len(used), workers + 1))
+    np.add.at(load, (row, column), cycles * workers + LAUNCH)
+    ends = np.cumsum([len(plan.tile) for _, plan, _ in groups])
+    return load, np.split(row * (workers + 1) + column, ends[:-1]) if len(ends) else []
 
 
-class _Size:
-    """Stands for a field when ``cycles(self)`` is asked: it has a size and a shape and no values."""
-
-    def __init__(self, shape: tuple[int, ...], parts: tuple[_Size, ...] = ()) -> None:
-        self.shape, self._parts = shape, parts
-
-    @property
-    def size(self) -> int:
-        return int(np.prod(self.shape))
-
-    def __len__(self) -> int:
-        return self.shape[0]
-
-    def __getitem__(self, index: int) -> _Size:
-        return self._parts[index]
-
-
-def vertex_cycles(codelet: Codelet, plan: GroupPlan, estimate: Array) -> Array:
-    """Worker cycles of each vertex of a group, float64[n]: the user's estimate, else ``cycles(self)``, else by size.
-
-    ``estimate``: int64[n] of ``set_perf_estimate``, -1 where it was not called. All three count what one worker
-    issues, as PopLibs' estimators do; with six workers sharing the tile, one such cycle takes six of the tile's.
-    """
-    count = len(plan.tile)
-    if not count:
-        return np.zeros(0)
-    shapes = [plan.sizes[f.name].reshape(count, -1) for f in codelet.fields if f.shape != "list"]
-    lists = [_list_elements(plan, f.name) for f in codelet.fields if f.shape == "list"]
-    columns = np.hstack([*shapes, *(e[:, None] for e in lists)]) if shapes or lists else np.zeros((count, 1), np.int64)
-    _, first, kind = np.unique(_row_numbers(columns), return_index=True, return_inverse=True)
-    found = np.array([_cycles_of(codelet, plan, int(i)) for i in first])
-    return np.where(estimate >= 0, estimate, found[kind])
-
-
-def _row_numbers(columns: Array) -> Array:
-    """int64[rows]: a number for each row of a table of numbers from 0 on, the same for equal rows. Sorting numbers takes a tenth of sorting rows."""
-    made = np.zeros(len(columns), np.int64)
-    for column in columns.T:
-        _, made = np.unique(made * (int(column.max()) + 1) + column, return_inverse=True)
-    return made
-
-
-def _list_elements(plan: GroupPlan, name: str) -> Array:
-    first, _, _, elements = plan.pieces[name]
-    total = np.concatenate([[0], np.cumsum(elements)])
-    found: Array = total[first[1:]] - total[first[:-1]]
-    return found
-
-
-def _cycles_of(codelet: Codelet, plan: GroupPlan, vertex: int) -> float:
-    sizes: dict[str, Any] = {}
-    for f in codelet.fields:
-        if f.shape == "list":
-            first, _, _, elements = plan.pieces[f.name]
-            parts = tuple(_Size((int(n),)) for n in elements[first[vertex] : first[vertex + 1]])
-            sizes[f.name] = _Size((len(parts),), parts)
-        elif f.shape == "matrix":
-            sizes[f.name] = _Size(tuple(int(n) for n in plan.sizes[f.name][vertex]))
-        elif f.shape == "vector":
-            sizes[f.name] = _Size((int(plan.sizes[f.name][vertex]),))
-    own = getattr(codelet.cls, "cycles", None)
-    if own is not None:
-        stand_in = codelet.cls.__new__(codelet.cls)
-        stand_in.__dict__.update(sizes)
-        try:
-            return float(own(stand_in))
-        except Exception as error:
-            raise CodeletError(
-                f"cycles of codelet {codelet.name} ({codelet.site}) raised {type(error).__name__}: {error}",
-                "use only len(), .size and .shape of the fields there, and return a number",
-            ) from error
-    most = max((sum(p.size for p in s._parts) if s._parts else s.size for s in sizes.values()), default=1)
-    return (DEFAULT_PROLOGUE + DEFAULT_PER_ELEMENT * most) / codelet.workers
+def slowest_tile(load: Array) -> int:
+    """Cycles of the slowest tile of ``tile_loads``."""
+    return int(np.ceil((load[:, :-1].max(axis=1) + load[:, -1]).max())) if len(load) else 0

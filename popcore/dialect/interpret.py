@@ -150,4 +150,5 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "len": len, "range": range, "shape": lambda view: view.shape, "size": lambda view: view.size,
     "fail": lambda context, site, *values: context.fail(site, values),
     "print": lambda context, site, *values: context.print(site, values),
+    "spend": lambda context, amount: context.spend(amount),
 }  # fmt: skip

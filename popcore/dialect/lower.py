@@ -100,12 +100,17 @@ def _finish(rewriter: Loops, tree: source.Definition, index: int, body: list[ast
     definition = ast.FunctionDef(name, ast.arguments([], parameters, None, [], [], None, []), body, [])
     ast.copy_location(definition, tree)
     definition.lineno = min(tree.lineno, rewriter.function.__code__.co_firstlineno)
+    inner = compiled(definition, rewriter.file)
+    text = f"{index} {ast.dump(definition)}"
+    return LoweredFunction(name, inner, rewriter.constants, rewriter.calls, frozenset(rewriter.operations), text, definition)
+
+
+def compiled(definition: ast.FunctionDef, file: str) -> types.CodeType:
+    """The code of a rewritten function."""
     module = ast.Module([definition], [])
     ast.fix_missing_locations(module)
-    code = compile(module, rewriter.file, "exec", dont_inherit=True)
-    inner = next(c for c in code.co_consts if isinstance(c, types.CodeType))
-    text = f"{index} {ast.dump(definition)}"
-    return LoweredFunction(name, inner, rewriter.constants, rewriter.calls, frozenset(rewriter.operations), text)
+    code = compile(module, file, "exec", dont_inherit=True)
+    return next(c for c in code.co_consts if isinstance(c, types.CodeType))
 
 
 def _fingerprint(session: Session, functions: tuple[LoweredFunction, ...]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import types
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -68,6 +69,7 @@ class LoweredFunction:
     calls: Mapping[str, int]  # name -> index of the LoweredFunction it calls
     operations: frozenset[str]
     text: str  # the rewritten code without positions, for the fingerprint
+    tree: ast.FunctionDef = field(compare=False, repr=False)  # the rewritten code itself; read only
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,8 @@ class Lowered:
     fingerprint: str
     checks: bool = False  # whether indices are checked
     files: Mapping[str, str] = field(default_factory=dict, repr=False)
-    unchecked: str = ""  # with checks, the fingerprint without
+    unchecked: str = ""  # with checks or counters, the fingerprint without
+    counted: bool = False  # whether it adds up what it takes
 
     @property
     def formulas(self) -> Mapping[str, Formula]:

@@ -15,6 +15,7 @@ import numpy as np
 from popcore.codelet import NativeCodelet
 from popcore.compiler import compile_graph, cost, resolve_options
 from popcore.engine import state
+from popcore.engine.counters import Counters
 from popcore.engine.device import Arena
 from popcore.engine.faults import crash_error, print_text, vertex_error
 from popcore.engine.findings import Findings
@@ -31,7 +32,7 @@ from popcore.executable import KINDS, Executable, Handle, store
 from popcore.executable.opcodes import Op, Phase, PhaseFlag
 from popcore.graph import Graph
 from popcore.native import Build, interpreted
-from popcore.profile import Profile, make_profile
+from popcore.profile import Profile, Ran, make_profile
 from popcore.program import Program
 from popcore.program.printing import parted, print_line
 from popcore.program.streams import Endpoint, as_host_array, unknown_handle
@@ -89,10 +90,11 @@ class Engine:
         self._fingerprints: dict[str, str] | None = None  # of the Executable, once they are asked for
         self._counts = np.zeros(len(self.executable.code), np.int64)
         self._waited = np.zeros((len(self.executable.code), len(KINDS)), np.int64)  # cycles of each instruction beyond its cost: for the host, for links
+        self._counters = Counters(self.executable)
         self.stepper: Stepper | None = None  # see ``stepping.stepped``
         if self._computes:
             self._image = self._link(resolved, threads, isolate)
-            self._counts = self._image.counts
+            self._counts, self._counters = self._image.counts, self._image.counters
             self.load()
 
     def _link(self, resolved: Mapping[str, Any], threads: int, isolate: bool) -> Image:
@@ -380,16 +382,19 @@ class Engine:
 
     def profile(self) -> Profile:
         """Modelled cycles of all runs so far, memory, bytes moved; wall time apart."""
-        return make_profile(self.executable, self._counts, self._waited, self._runs, self._wall_seconds)
+        ran = Ran(self._counts, self._waited, self._counters.taken, self._counters.totals)
+        return make_profile(self.executable, ran, self._runs, self._wall_seconds)
 
     def reset_profile(self) -> None:
         """Forget the runs so far; the tiles' memory stays."""
         self._counts[:] = 0
         self._waited[:] = 0
+        self._counters.forget()
         self._runs, self._wall_seconds = 0, 0.0
 
     def _cycles_so_far(self) -> int:
-        return int((self.executable.costs.cycles.sum(axis=1) * self._counts).sum() + self._waited.sum())
+        costs = self.executable.costs.cycles.sum(axis=1)
+        return int((costs * self._counts + self._counters.taken).sum() + self._waited.sum())
 
 
 def _build(options: Mapping[str, Any]) -> Build:

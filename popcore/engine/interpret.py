@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from popcore.codelet import Codelet, Field, NativeCodelet
-from popcore.dialect import Lowered, interpret, lower, make_view, rounding
+from popcore.dialect import Lowered, interpret, make_view, rounding
 from popcore.dialect.interpret import OPERATIONS
+from popcore.engine.counters import counted_codelets
 from popcore.engine.device import Arena
 from popcore.engine.guarded import Guard, continuing
 from popcore.engine.outcome import Finding, vertex_at
@@ -20,7 +21,7 @@ from popcore.executable.opcodes import ROW_WORDS
 from popcore.kernels import abi
 from popcore.kernels.behaviour import DEFAULT, TRAP_SITES, Arithmetic
 from popcore.kernels.randomness import key_of_call
-from popcore.native import PLAIN, Build, drivers
+from popcore.native import PLAIN, Build, drivers, executed_form
 from popcore.types import Array
 
 _DRIVER = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 8)
@@ -45,15 +46,16 @@ class Interpreter:
         self.exception: BaseException | None = None
         self.arithmetic = DEFAULT
         self._callbacks: dict[int, Any] = {}
+        self._counted = set(counted_codelets(executable))
 
     def address_of(self, number: int, arithmetic: Arithmetic) -> int:
         """The driver of a codelet of the Executable; it lives as long as this object. One in Python computes by ``self.arithmetic``."""
         codelet = self.executable.codelets[number]
         if isinstance(codelet, NativeCodelet):
-            (native,) = drivers([codelet], arithmetic, self.build)
+            (native,) = drivers([codelet], arithmetic, self.build, {codelet} if number in self._counted else ())
             return native
         if number not in self._callbacks:
-            self._callbacks[number] = _DRIVER(_Driver(self, lower(codelet, self.build.checks)))
+            self._callbacks[number] = _DRIVER(_Driver(self, executed_form(codelet, self.build.checks, number in self._counted)))
         return ctypes.cast(self._callbacks[number], ctypes.c_void_p).value or 0
 
     def key(self, aux: Array, memory: int, position: int, identity: str, worker: int) -> int:
@@ -82,7 +84,7 @@ class _Driver:
         operations = self.guard.operations() if self.guard is not None else OPERATIONS
         self.compute = interpret(lowered, continuing(operations) if owner.note is not None else operations)
         self.aux: Array = np.zeros(0, np.uint64)
-        self.position, self.tile, self.worker = 0, 0, 0
+        self.position, self.tile, self.worker, self.spent = 0, 0, 0, 0
 
     def __call__(self, memory: int, tile_base: int, tiles: int, begin: int, end: int, rows: int, count: int, aux: int) -> int:
         owner = self.owner
@@ -97,12 +99,16 @@ class _Driver:
                         return 0  # the phase is over
                     self.position = k * count + row
                     views = self._views(words, row * self.row_words, base)
+                    taken = 0
                     for worker in self._workers_in_order():
-                        self.worker = worker or 0
+                        self.worker, self.spent = worker or 0, 0
                         if owner.arithmetic.stochastic:
                             rounding.begin(owner.key(self.aux, memory, self.position, self.lowered.identity, self.worker))
                         with rounding.using(owner.arithmetic):
                             self.compute(views, self, worker)
+                        taken = max(taken, self.spent)
+                    if self.lowered.counted and (first := int(self.aux[abi.AUX_COUNTED])):
+                        _words(first + 8 * self.position, 1)[0] = taken
         except BaseException as error:  # a callback cannot let anything through, Ctrl-C neither: the engine raises it
             if owner.exception is None:
                 self.aux[abi.AUX_WORKER] = self.worker
@@ -151,6 +157,10 @@ class _Driver:
         error: BaseException = kind(where.message(values)) if issubclass(kind, Exception) else RuntimeError(where.message(values))
         error._pc_told = True  # type: ignore[attr-defined]  # the site is known
         raise error
+
+    def spend(self, amount: int) -> None:
+        """Add to what the call of compute has taken."""
+        self.spent += int(amount)
 
     def _tell(self, site: int, values: Sequence[Any]) -> None:
         aux = self.aux

@@ -18,6 +18,7 @@ import numpy as np
 
 from popcore.engine import outcome as result
 from popcore.engine.arithmetic import State, streams
+from popcore.engine.counters import Counters, counted_codelets
 from popcore.engine.device import Arena
 from popcore.engine.findings import Tables
 from popcore.engine.isolated import RUN, TELL_VARIABLES, Child, Died, Reply
@@ -172,6 +173,7 @@ class Image:
             self._interpreter = Interpreter(executable, arena, build, seed, _MACHINE(note) if build.collects else None)
         self._build = build
         self._streams = streams(executable, arena, seed)
+        self.counters = Counters(executable, self._isolate)
         self._make_tables(executable, ieee, note)
         self._make_context(ieee)
         keep = (self._tables, self._context, self._sync, self.tables, arena)
@@ -194,7 +196,8 @@ class Image:
         """Addresses of drivers for ``arithmetic`` of some codelets."""
         if self._interpreter is not None:
             return [self._interpreter.address_of(number, arithmetic) for number in codelets]
-        return drivers([self.executable.codelets[number] for number in codelets], arithmetic, self._build)
+        counted = {self.executable.codelets[number] for number in counted_codelets(self.executable)}
+        return drivers([self.executable.codelets[number] for number in codelets], arithmetic, self._build, counted)
 
     def behave(self, bits: int) -> None:
         """The machine's floating-point state from here on, see ``popcore.kernels.behaviour``."""
@@ -209,6 +212,7 @@ class Image:
         batches = _machine_batches(executable, rows, prints)
         jobs = plan_jobs(executable, groups, 1 if _shares_by_replica(executable, self.threads) else self.threads)
         phases = _machine_phases(executable, jobs, batches[:, status.BATCH_PRINTS] != 0, self.threads)
+        self.counters.connect(batches, phases)
         self.state = State(executable, batches, phases, self._link, ieee)
         self.counts = zeros((len(executable.code),), np.int64, self._isolate)
         self._aux = zeros((self.threads, abi.AUX_WORDS), np.int64, self._isolate)
@@ -248,11 +252,13 @@ class Image:
             status.AUX: self._aux,
             status.FAULTS: self._faults,
             status.CLOCK_SCRATCH: np.zeros(2, np.int64),
+            status.TAKEN: self.counters.taken,
+            status.TOTALS: self.counters.totals,
             -1: rows,  # the batches point into it
             -2: self._buffers,
             -3: self._one,
             -4: self._one_counts,
-            **{-5 - i: array for i, array in enumerate(self._streams)},
+            **{-5 - i: array for i, array in enumerate((*self._streams, *self.counters.kept))},
         }
 
     def _make_context(self, ieee: bool) -> None:
@@ -268,6 +274,7 @@ class Image:
         self._one_program = (int(self._one.ctypes.data), int(self._one_counts.ctypes.data))
         context[status.SYNC] = self._sync.ctypes.data
         context[status.MEMORY], context[status.STRIDE] = self.arena.address, self.arena.stride
+        context[status.COUNTED_STRIDE] = self.counters.stride
         context[status.REPLICAS] = self.executable.replicas
         context[status.THREADS] = self.threads
         context[status.STACK_DEPTH] = len(self._tables[status.STACK])

@@ -66,7 +66,8 @@ class Machine:
         return {"tiles": self.parts.arena.pages, **{f"remote{i}": rows.pages for i, rows in enumerate(self.parts.host.remotes.values())}}
 
     def counters(self) -> dict[str, Array]:
-        return {"counts": self.counts, "waited": self.parts.waited}
+        counted = self.parts.image.counters
+        return {"counts": self.counts, "waited": self.parts.waited, "taken": counted.taken, "totals": counted.totals}
 
 
 def save(machine: Machine, runs: int, path: str | os.PathLike[str]) -> None:

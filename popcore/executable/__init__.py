@@ -1,9 +1,16 @@
 """Executable: frozen data, the contract between the compiler and the engine."""
 
 from popcore.executable.executable import (
+    AUTOMATIC,
+    COUNTED_UNIT,
+    FORMULA,
     KINDS,
+    ORIGINS,
+    STOPGAP,
+    USER,
     CollectiveCall,
     Costs,
+    Counting,
     Decision,
     Executable,
     Handle,
@@ -12,7 +19,29 @@ from popcore.executable.executable import (
     Shadow,
     Stream,
     Yield,
+    no_counting,
     no_shadow,
 )
 
-__all__ = ["KINDS", "CollectiveCall", "Costs", "Decision", "Executable", "Handle", "MemoryMap", "RemoteBuffer", "Shadow", "Stream", "Yield", "no_shadow"]
+__all__ = [
+    "AUTOMATIC",
+    "COUNTED_UNIT",
+    "FORMULA",
+    "KINDS",
+    "ORIGINS",
+    "STOPGAP",
+    "USER",
+    "CollectiveCall",
+    "Costs",
+    "Counting",
+    "Decision",
+    "Executable",
+    "Handle",
+    "MemoryMap",
+    "RemoteBuffer",
+    "Shadow",
+    "Stream",
+    "Yield",
+    "no_counting",
+    "no_shadow",
+]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from popcore.errors import ExecutableFileError
-from popcore.executable.executable import MODIFY, PLANES, RESTORE, Executable
+from popcore.executable.executable import MODIFY, ORIGINS, PLANES, RESTORE, Executable
 from popcore.executable.opcodes import ROW_WORDS, Batch, Group, GroupKind, Op, Phase
 from popcore.executable.schedules import ALGORITHMS, KINDS, CollectiveOperator, CommGroupType, result_elements
 from popcore.topology import LINK_KINDS
@@ -37,6 +37,7 @@ def check_tables(executable: Executable, path: str) -> None:
         _check_kinds,
         _check_replicas,
         _check_costs,
+        _check_counting,
     ):
         for what, fine in step(executable):  # a step may rely on what those before it found
             if not fine:
@@ -78,6 +79,8 @@ def _check_shapes(e: Executable) -> list[tuple[str, bool]]:
         ("cycles", costs.cycles, "int64", 5), ("labels", costs.label, "int32", None), ("heads", costs.head, "bool", None), ("worker cycles", costs.worker_codelet, "int64", 4),
         ("links", costs.links, "int64", 6), ("bytes on links", costs.link_bytes, "int64", None), ("bytes exchanged", costs.exchange_bytes, "int64", None),
         ("bytes of the host", costs.host_bytes, "int64", None), ("remote bytes", costs.remote_bytes, "int64", None),
+        ("origins", costs.origins, "int64", len(ORIGINS)), ("counted steps", e.counting.steps, "int64", 5),
+        ("counted vertices", e.counting.vertices, "int64", 3), ("counted workers", e.counting.workers, "int64", None),
         ("places of the shadow", e.shadow.places, "int64", 5), ("ends of the shadow", e.shadow.ended, "int64", 3),
         *((f"memory of {name}", array, "int64", None) for name, array in e.memory.by_category.items()),
     )  # fmt: skip
@@ -296,3 +299,16 @@ def _check_costs(e: Executable) -> list[tuple[str, bool]]:
         ("a cost belongs to nothing", _within(rows[:, 0], 0, max(count, 1)) and _within(rows[:, 1], 0, max(len(e.codelets), 1))),
         ("a link is none", _within(links[:, 0], 0, max(count, 1)) and _within(links[:, 1], 0, len(LINK_KINDS)) and _within(links[:, 2:5], 0, _LIMIT)),
     ]
+
+
+def _check_counting(e: Executable) -> list[tuple[str, bool]]:
+    steps, vertices, workers = e.counting.steps, e.counting.vertices, e.counting.workers
+    width = e.target.num_worker_contexts + 1
+    ordered = all(_within(steps[:, c], 0, n + 1) for c, n in ((1, len(vertices)), (2, len(vertices)), (3, len(workers)), (4, len(workers))))
+    inside = bool((steps[:, 1] <= steps[:, 2]).all() and (steps[:, 3] <= steps[:, 4]).all() and ((steps[:, 4] - steps[:, 3]) % width == 0).all())
+    return [
+        ("a counted step is none", _within(steps[:, 0], 0, max(len(e.phases), 1)) and ordered and inside),
+        ("a counted vertex is none", _within(vertices[:, 0], 0, max(len(e.vertex_ids), 1)) and _within(vertices[:, 1], 0, max(len(workers), 1)) and _within(vertices[:, 2], 0, max(len(e.codelets), 1))),
+        ("a counted worker has no load", _within(workers, 0, _LIMIT)),
+        ("the origins of cycles are not those of the codelets", len(e.costs.origins) == len(e.codelets)),
+    ]  # fmt: skip

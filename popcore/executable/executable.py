@@ -16,6 +16,13 @@ from popcore.types import Array, ElementType
 KINDS = ("compute", "exchange", "sync", "control", "host")
 """What modelled cycles are spent on; the columns of ``Costs.cycles``."""
 
+ORIGINS = ("user", "formula", "automatic", "stopgap")
+"""Whose word the cycles of a vertex are: ``set_perf_estimate``, the codelet's ``cycles(self)``, the estimate of its code, or, where that
+is not understood, its size alone."""
+USER, FORMULA, AUTOMATIC, STOPGAP = range(4)
+COUNTED_UNIT = 16
+"""Parts of a worker cycle: what codelets add up whose cycles data decides."""
+
 
 @dataclass(frozen=True)
 class Handle:
@@ -136,6 +143,7 @@ class Costs:
     label: Array  # int32[n]: index into labels
     head: Array  # bool[n]: the one instruction of its step by which executions are counted
     worker_codelet: Array  # int64[k, 4]: instruction, codelet, vertices, cycles summed over their workers
+    origins: Array  # int64[codelets, len(ORIGINS)]: vertices, by whose word their cycles are
     # int64[k, 6]: instruction, kind of link bundle (``topology.LINK_KINDS``), source, target, bytes, and whether the two are numbers
     # in the whole system; else each replica has such a bundle, numbered from its first IPU or machine
     links: Array
@@ -171,6 +179,22 @@ class Shadow:
 
 def no_shadow() -> Shadow:
     return Shadow(0, (), np.zeros((0, 5), np.int64), np.zeros((0, 3), np.int64))
+
+
+@dataclass(frozen=True)
+class Counting:
+    """Vertices whose cycles data decides: what their codelets add up as they run goes to the tiles' workers here.
+
+    ``Costs.cycles`` has the cycles of their compute sets without it, and what a run counts comes on top.
+    """
+
+    steps: Array  # int64[k, 5]: phase, the range of its vertices, the range of its workers
+    vertices: Array  # int64[n, 3]: index of ``vertex_ids``, index of ``workers``, codelet
+    workers: Array  # int64[m]: tile cycles that are known before, in COUNTED_UNITs; of each tile its workers one by one, then all together
+
+
+def no_counting() -> Counting:
+    return Counting(np.zeros((0, 5), np.int64), np.zeros((0, 3), np.int64), np.zeros(0, np.int64))
 
 
 @dataclass(frozen=True)
@@ -211,6 +235,7 @@ class Executable:
     collective_spans: Array = field(default_factory=lambda: np.zeros((0, 2), np.int64))  # int64[k, 2]: arena byte, bytes
     decisions: tuple[Decision, ...] = ()  # what BRANCH and SWITCH of several replicas test
     shadow: Shadow = field(default_factory=no_shadow)
+    counting: Counting = field(default_factory=no_counting)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write it to one file, whole or not at all; see ``executable.store``."""

@@ -23,13 +23,13 @@ from popcore.codelets.built_in import BUILT_IN
 from popcore.codelets.described import Generated, describe, regenerate
 from popcore.errors import CodeletError, ElementTypeError, ExecutableFileError, ValueRangeError
 from popcore.executable.check import check_tables
-from popcore.executable.executable import CollectiveCall, Costs, Decision, Executable, Handle, MemoryMap, RemoteBuffer, Shadow, Stream, Yield
+from popcore.executable.executable import CollectiveCall, Costs, Counting, Decision, Executable, Handle, MemoryMap, RemoteBuffer, Shadow, Stream, Yield
 from popcore.native import fingerprint
 from popcore.target import Target
 from popcore.types import Array, ElementType, as_element_type
 
 FORMAT = "popcore executable"
-VERSION = 4
+VERSION = 5
 _ARRAYS = (
     "code",
     "entries",
@@ -47,9 +47,10 @@ _ARRAYS = (
     "replica_index",
     "collective_spans",
 )
-_COSTS = ("cycles", "link_bytes", "exchange_bytes", "host_bytes", "remote_bytes", "label", "head", "worker_codelet", "links")
+_COSTS = ("cycles", "link_bytes", "exchange_bytes", "host_bytes", "remote_bytes", "label", "head", "worker_codelet", "origins", "links")
 _MEMORY = ("tile_base", "tile_bytes")
 _SHADOW = ("places", "ended")
+_COUNTING = ("steps", "vertices", "workers")
 
 
 class _CodeletRecord(msgspec.Struct, forbid_unknown_fields=True):
@@ -144,6 +145,7 @@ def _arrays(executable: Executable) -> dict[str, Array]:
     made |= {f"costs.{name}": getattr(executable.costs, name) for name in _COSTS}
     made |= {f"memory.{name}": getattr(executable.memory, name) for name in _MEMORY}
     made |= {f"shadow.{name}": getattr(executable.shadow, name) for name in _SHADOW}
+    made |= {f"counting.{name}": getattr(executable.counting, name) for name in _COUNTING}
     return made | {f"category.{i}": array for i, array in enumerate(executable.memory.by_category.values())}
 
 
@@ -273,7 +275,7 @@ def _unit(given: Any) -> Any:
 
 def _assemble(path: Any, header: _Header, entries: dict[str, Array], codelets: tuple[Codelet, ...]) -> Executable:
     arrays = {name.removeprefix("arrays/").removesuffix(".npy"): array for name, array in entries.items()}
-    parts = (("costs", _COSTS), ("memory", _MEMORY), ("shadow", _SHADOW), ("category", range(len(header.categories))))
+    parts = (("costs", _COSTS), ("memory", _MEMORY), ("shadow", _SHADOW), ("counting", _COUNTING), ("category", range(len(header.categories))))
     wanted = {*_ARRAYS, *(f"{part}.{name}" for part, names in parts for name in names)}
     if missing := sorted(wanted - set(arrays)):
         raise ExecutableFileError(f"{os.fspath(path)!r} is damaged: it has no {missing[0]}")
@@ -302,5 +304,6 @@ def _assemble(path: Any, header: _Header, entries: dict[str, Array], codelets: t
         collectives=header.collectives,
         decisions=header.decisions,
         shadow=Shadow(header.shadow_distance, header.shadow_variables, **{name: arrays[f"shadow.{name}"] for name in _SHADOW}),
+        counting=Counting(**{name: arrays[f"counting.{name}"] for name in _COUNTING}),
         **{name: arrays[name] for name in _ARRAYS},
     )

@@ -1,5 +1,5 @@
 """Profile: what a run left, and its views."""
 
-from popcore.profile.profile import BytesMoved, CodeletProfile, CollectiveProfile, LinkProfile, Profile, StepProfile, TileMemory, make_profile
+from popcore.profile.profile import BytesMoved, CodeletProfile, CollectiveProfile, LinkProfile, Profile, Ran, StepProfile, TileMemory, make_profile
 
-__all__ = ["BytesMoved", "CodeletProfile", "CollectiveProfile", "LinkProfile", "Profile", "StepProfile", "TileMemory", "make_profile"]
+__all__ = ["BytesMoved", "CodeletProfile", "CollectiveProfile", "LinkProfile", "Profile", "Ran", "StepProfile", "TileMemory", "make_profile"]

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from popcore.executable import KINDS, Executable
+from popcore.executable import COUNTED_UNIT, KINDS, ORIGINS, Executable
 from popcore.executable.opcodes import Op
 from popcore.target import Target
 from popcore.topology import LINK_KINDS, Link, bytes_per_second
@@ -35,6 +35,8 @@ class CodeletProfile:
     vertices: int  # in the graph
     executions: int  # of a vertex
     worker_cycles: int  # summed over all workers that ran it; not device time
+    cycles_from: Mapping[str, int]  # whose word the cycles of its vertices are, see ``executable.ORIGINS``: how many vertices of each
+    counted: bool  # some of them were counted as it ran, since data decides
 
 
 @dataclass(frozen=True)
@@ -120,15 +122,22 @@ class Profile:
         return self.summary()
 
 
-def make_profile(executable: Executable, counts: Array, waited: Array, runs: int, wall_seconds: float) -> Profile:
-    """Executions times modelled costs.
+@dataclass(frozen=True)
+class Ran:
+    """What a machine counted."""
 
-    Args:
-        counts: int64[instructions], how often each was executed.
-        waited: int64[instructions, kinds], cycles that each took beyond its cost: waiting for the host, for links that are slow.
-    """
+    counts: Array  # int64[instructions], how often each was executed
+    waited: Array  # int64[instructions, kinds], cycles that each took beyond its cost: waiting for the host, for links that are slow
+    taken: Array  # int64[instructions], cycles that its vertices counted themselves; of kind "compute"
+    totals: Array  # int64[codelets], those of all vertices, in units of a worker cycle
+
+
+def make_profile(executable: Executable, ran: Ran, runs: int, wall_seconds: float) -> Profile:
+    """Executions times modelled costs, and what was counted besides."""
+    counts = ran.counts
     costs = executable.costs
-    spent = costs.cycles * counts[:, None] + waited
+    spent = costs.cycles * counts[:, None] + ran.waited
+    spent[:, KINDS.index("compute")] += ran.taken
     total = int(spent.sum())
     return Profile(
         target=executable.target,
@@ -139,7 +148,7 @@ def make_profile(executable: Executable, counts: Array, waited: Array, runs: int
         cycles_by_kind={kind: int(c) for kind, c in zip(KINDS, spent.sum(axis=0), strict=True)},
         device_seconds=total / executable.target.clock_hz,
         steps=_steps(executable, counts, spent),
-        codelets=_codelets(executable, counts),
+        codelets=_codelets(executable, ran),
         collectives=_collectives(executable, counts),
         bytes=BytesMoved(*(int((column * counts).sum()) for column in (costs.exchange_bytes, costs.link_bytes, costs.host_bytes, costs.remote_bytes))),
         links=_links(executable, counts),
@@ -164,15 +173,18 @@ def _steps(executable: Executable, counts: Array, spent: Array) -> tuple[StepPro
     return tuple(sorted(rows, key=lambda s: -s.cycles))
 
 
-def _codelets(executable: Executable, counts: Array) -> dict[str, CodeletProfile]:
+def _codelets(executable: Executable, ran: Ran) -> dict[str, CodeletProfile]:
     found: dict[str, CodeletProfile] = {}
-    rows = executable.costs.worker_codelet
+    rows, origins = executable.costs.worker_codelet, executable.costs.origins
     batches = executable.batches
+    counted = set(executable.counting.vertices[:, 2].tolist())
     for number, codelet in enumerate(executable.codelets):
         mine = rows[rows[:, 1] == number]
-        executed = counts[mine[:, 0]]
+        executed = ran.counts[mine[:, 0]]
         vertices = int((batches[batches[:, 0] == number, 2] * batches[batches[:, 0] == number, 4]).sum())
-        found[codelet.name] = CodeletProfile(codelet.name, vertices, int((executed * mine[:, 2]).sum()), int((executed * mine[:, 3]).sum()))
+        cycles = int((executed * mine[:, 3]).sum()) + int(ran.totals[number]) * codelet.workers // COUNTED_UNIT
+        by = {name: count for name, count in zip(ORIGINS, origins[number].tolist(), strict=True) if count}
+        found[codelet.name] = CodeletProfile(codelet.name, vertices, int((executed * mine[:, 2]).sum()), cycles, by, number in counted)
     return found
 
 

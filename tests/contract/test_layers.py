@@ -14,6 +14,7 @@ BANDS = [
     ("bindings", "kernels"),
     ("codelet",),
     ("dialect",),
+    ("estimate",),
     ("codelets",),
     ("native",),
     ("executable",),

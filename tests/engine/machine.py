@@ -70,7 +70,7 @@ def use_drivers(monkeypatch):
         (address,) = objects.load(cache, symbol, (symbol,), lambda: native.compile_object({symbol: function}))
         return address
 
-    monkeypatch.setattr(linker, "drivers", lambda codelets, arithmetic, check: [driver(codelet) for codelet in codelets])
+    monkeypatch.setattr(linker, "drivers", lambda codelets, arithmetic, check, counted: [driver(codelet) for codelet in codelets])
     monkeypatch.setattr(linker, "may_print", lambda codelet: codelet == "say")
 
 

@@ -107,7 +107,7 @@ def test_another_version_is_refused(executable, tmp_path, monkeypatch):
     monkeypatch.setattr("popcore.executable.store.VERSION", 99)
     executable.save(tmp_path / "file")
     monkeypatch.undo()
-    with pytest.raises(errors.ExecutableFileError, match=r"version 99.*version 4"):
+    with pytest.raises(errors.ExecutableFileError, match=r"version 99.*version 5"):
         pc.Executable.load(tmp_path / "file")
 
 

@@ -10,6 +10,7 @@
 #include <signal.h>
 
 #include "codelet_abi.h"
+#include "counters.hpp"
 
 namespace popcore {
 
@@ -30,6 +31,9 @@ struct Context {
   const void *memory; // of the replica
   std::uint64_t key; // of stochastic rounding, see rounding.hpp
   std::uint64_t roundings;
+  Tally *tally; // this thread's
+  const std::uint32_t *weights; // of the counters of the type that runs, see counters.hpp
+  std::uint64_t taken; // by the vertex, or by the slowest of its workers
   std::int64_t seen_position; // of the time limit
   std::int64_t seen_at;
   std::uint32_t seen_worker;

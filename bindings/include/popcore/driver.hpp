@@ -116,11 +116,21 @@ template <class V> POPCORE_APART void call_compute(V &vertex, [[maybe_unused]] u
     vertex.compute();
 }
 
+// Never called: what compute does is read in what the compiler writes of these. Flat, that does not depend on what else is compiled; of a
+// large source it would be too much.
+template <class V> __attribute__((noinline, noclone, flatten)) void written(V &vertex, unsigned worker) { call_compute(vertex, worker); }
+template <class V> __attribute__((noinline, noclone)) void written_apart(V &vertex, unsigned worker) { call_compute(vertex, worker); }
+
 template <class V> void compute_as(V &vertex, Context *context, unsigned worker) {
   context->worker = worker;
   begin_rounding(context, worker);
   clear_flags();
+  Tally &mine = *context->tally;
+  mine.weights = context->weights;
+  mine.spent = 0;
   call_compute(vertex, worker);
+  if (mine.spent > context->taken)
+    context->taken = mine.spent;
   check_flags(context);
 }
 
@@ -205,6 +215,8 @@ template <class V, class Fields> __attribute__((noinline)) void run(const Call &
   V &vertex = *reinterpret_cast<V *>(raw);
   Pieces pieces;
   context->memory = call.mem;
+  context->weights = Fields::weights;
+  auto *const counted = reinterpret_cast<std::uint64_t *>(context->aux[POPCORE_AUX_COUNTED]);
   for (std::int64_t k = call.t0; k < call.t1; ++k) {
     context->tile = call.tiles[k];
     std::uint8_t *tile = call.mem + call.tile_base[call.tiles[k]];
@@ -228,7 +240,10 @@ template <class V, class Fields> __attribute__((noinline)) void run(const Call &
       }
       Bind<V> bind{vertex, tile, row, call.rows, pieces};
       Fields::template each<V>(bind);
+      context->taken = 0;
       compute(vertex, context, Fields::threads);
+      if (counted)
+        counted[context->position] = context->taken;
       Release<V> release{vertex, tile, row};
       Fields::template each<V>(release);
     }

@@ -166,7 +166,9 @@ inline std::int64_t guarded(std::uint64_t *aux, Body body, const void *what, con
   context.worker = 0;
   context.random = 0;
   context.memory = of ? of->memory : nullptr;
-  context.key = context.roundings = 0;
+  context.key = context.roundings = context.taken = 0;
+  context.tally = &tally;
+  context.weights = of ? of->weights : no_weights;
   context.scale = 0;
   context.seen_position = -1;
   context.seen_at = 0;
@@ -206,6 +208,7 @@ struct Worker {
   std::uint64_t aux[POPCORE_AUX_WORDS];
   std::int64_t result;
   pthread_t thread;
+  std::uint64_t taken;
 };
 
 inline void *run_worker(void *what) {
@@ -213,9 +216,10 @@ inline void *run_worker(void *what) {
   worker->result = guarded(
       worker->aux,
       [](const void *w, Context *context) {
-        auto *me = static_cast<const Worker *>(w);
+        auto *me = static_cast<Worker *>(const_cast<void *>(w));
         context->worker = me->number;
         me->compute(me->vertex, me->number);
+        me->taken = context->taken;
       },
       worker, worker->of);
   return nullptr;
@@ -224,7 +228,7 @@ inline void *run_worker(void *what) {
 __attribute__((noinline)) inline void compute_on_threads(Context *context, void *vertex, void (*compute)(void *, unsigned)) {
   Worker workers[6];
   for (unsigned n = 0; n < 6; ++n) {
-    workers[n] = Worker{context, vertex, compute, n, {}, 0, {}};
+    workers[n] = Worker{context, vertex, compute, n, {}, 0, {}, 0};
     __builtin_memcpy(workers[n].aux, context->aux, sizeof workers[n].aux);
   }
   context->running = false; // this thread only waits
@@ -235,6 +239,8 @@ __attribute__((noinline)) inline void compute_on_threads(Context *context, void 
     if (started[n])
       pthread_join(workers[n].thread, nullptr);
   for (unsigned n = 6; n-- > 0;) {
+    if (started[n] && workers[n].taken > context->taken)
+      context->taken = workers[n].taken;
     if (!started[n])
       fail(context, CRASH, "the system gives no thread for a worker", "", 0);
     if (workers[n].result) {

@@ -13,6 +13,7 @@ from popcore.compiler.collectives import CollectiveCost, collective_cost
 from popcore.compiler.copies import CopyTables
 from popcore.compiler.ir import Code, ComputeStep, HostStep, Layout, MemoryPlan, Moves, StepPlan
 from popcore.compiler.passes.batch_vertices import VertexTables
+from popcore.compiler.passes.count import count
 from popcore.compiler.passes.lower_replicas import result_offset
 from popcore.compiler.passes.price import price
 from popcore.compiler.placing import byte_runs, element_addresses
@@ -37,19 +38,16 @@ def emit(
     ranges: Sequence[tuple[int, int]],
     options: dict[str, Any],
 ) -> Executable:
-    """Make the Executable.
-
-    Needs:  the results of all other passes.
-    Gives:  every step is one phase, or two where vertices have written to exchange buffers.
-    """
+    """Make the Executable of the results of all other passes. Every step is one phase, or two where vertices have written to exchange buffers."""
     batches, tiles, rows, vertex_ids = tables.finish()
     shadow = make_shadow(graph, code, layout, memory, options)
     table = _phases(code, plans, memory, batches, ranges, shadow.distance)
     instructions, moved = _expand_runs(code, table.of_step, memory, layout)
     reads, writes = _handles(graph, code, table.of_step)
-    costs = [collective_cost(node) for node in code.collectives]
-    collectives, spans = _collectives(code, costs, layout, memory)
+    links = [collective_cost(node) for node in code.collectives]
+    collectives, spans = _collectives(code, links, layout, memory)
     initial, initial_bytes = _initial_image(graph, layout, memory)
+    costs, counted = price(code, plans, layout, codelets, moved, graph.target, graph.replication_factor, links)
     return Executable(
         target=graph.target,
         options=options,
@@ -77,7 +75,7 @@ def emit(
         remotes=tuple(graph.remotes.values()),
         yields=_placed_yields(code, layout, memory),
         streams_of=code.streams_of,
-        costs=price(code, plans, layout, codelets, moved, graph.target, graph.replication_factor, costs),
+        costs=costs,
         statistics=_statistics(graph, code, plans, layout),
         replicas=graph.replication_factor,
         decisions=tuple(replace(d, instruction=int(moved[d.instruction])) for d in code.decisions),
@@ -85,6 +83,7 @@ def emit(
         collectives=collectives,
         collective_spans=spans,
         shadow=shadow,
+        counting=count(counted, table.of_step, ranges, batches, vertex_ids),
     )
 
 

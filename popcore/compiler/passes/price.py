@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,7 +12,9 @@ from popcore.compiler import cost
 from popcore.compiler.collectives import CollectiveCost, cross_copy_flows
 from popcore.compiler.ir import Code, ComputeStep, Layout, StepPlan
 from popcore.compiler.links import busiest_seconds, link_loads
-from popcore.executable import Costs, Yield
+from popcore.compiler.passes.count import CountedStep, CountedVertices
+from popcore.compiler.vertex_cost import vertex_cost
+from popcore.executable import ORIGINS, Costs, Yield
 from popcore.executable.opcodes import Op
 from popcore.target import Target
 from popcore.topology import LINK_KINDS, Link
@@ -30,8 +33,8 @@ def price(
     target: Target,
     replicas: int = 1,
     collectives: Sequence[CollectiveCost] = (),
-) -> Costs:
-    """Cycles and bytes of one execution of each instruction.
+) -> tuple[Costs, list[CountedStep]]:
+    """Cycles and bytes of one execution of each instruction; and the steps of which a part is counted as they run.
 
     Needs:  ``moved``, int64[n + 1]: where each instruction of ``code`` went; a step of two phases takes two rows.
     """
@@ -39,24 +42,27 @@ def price(
     before, after = np.zeros((len(plans) or 1, COLUMNS), np.int64), np.zeros((len(plans) or 1, COLUMNS), np.int64)
     by_codelet: list[list[tuple[int, int, int]]] = []
     links: list[list[Loads]] = []  # of each step, of its phases
+    origins = np.zeros((len(codelets), len(ORIGINS)), np.int64)
+    counted: list[CountedStep] = []
     for index, (step, plan) in enumerate(zip(code.steps, plans, strict=True)):
         exchanges = [cost.exchange_cost(moves, layout, target) for moves in (plan.before[: len(plan.before) - plan.keeping], plan.after)]
         before[index], after[index] = map(_row, exchanges)
         links.append([each.links for each in exchanges])
         by_codelet.append([])
         if isinstance(step, ComputeStep):
-            parts = []
-            for group, placed in zip(step.compute_set.groups.values(), plan.groups, strict=True):
-                cycles = cost.vertex_cycles(group.codelet, placed, np.asarray(group.cycles, np.int64)[placed.vertices])
-                parts.append((group.codelet, placed, cycles))
-                by_codelet[-1].append((number[group.codelet], len(placed.tile), int(np.ceil(cycles.sum() * group.codelet.workers))))
-            before[index] += _row(cost.compute_cost(parts, target))
+            made = _compute_set(step, plan, number, target)
+            before[index] += _row(cost.StepCost(compute=cost.slowest_tile(made.load), control=cost.EXECUTE))
+            by_codelet[-1] += made.rows
+            for of, found in made.origins:
+                origins[of] += np.bincount(found, minlength=len(ORIGINS))
+            if made.counted:
+                counted.append(CountedStep(index, made.load, made.counted))
     streamed = _streamed(code, plans, layout, target)
     tiles = _sending_tiles(code, plans, layout, target)
     served = [_host_cost(request, streamed[i], tiles[i], target, replicas, collectives) for i, request in enumerate(code.yields)]
     hosts = np.array([_row(each) for each in served], np.int64).reshape(-1, COLUMNS)
     table = _instruction_table(code, before, after, hosts, moved, target)
-    return Costs(
+    costs = Costs(
         cycles=table[:, :5],
         exchange_bytes=table[:, 5],
         link_bytes=table[:, 6],
@@ -66,8 +72,34 @@ def price(
         label=np.repeat(code.label, np.diff(moved)).astype(np.int32),
         head=_heads(code, moved),
         worker_codelet=_worker_rows(code, by_codelet, moved),
+        origins=origins,
         links=_link_rows(code, links, [each.links for each in served], moved),
     )
+    return costs, counted
+
+
+@dataclass(frozen=True)
+class _ComputeSet:
+    """What the vertices of a compute set cost."""
+
+    load: Array  # see ``cost.tile_loads``
+    rows: list[tuple[int, int, int]]  # codelet, vertices, worker cycles
+    origins: list[tuple[int, Array]]  # codelet, and whose word the cycles of each vertex are
+    counted: list[CountedVertices]
+
+
+def _compute_set(step: ComputeStep, plan: StepPlan, number: dict[Codelet, int], target: Target) -> _ComputeSet:
+    groups = list(zip(step.compute_set.groups.values(), plan.groups, strict=True))
+    costs = [vertex_cost(group.codelet, placed, np.asarray(group.cycles, np.int64)[placed.vertices]) for group, placed in groups]
+    load, slots = cost.tile_loads([(group.codelet, placed, each.cycles) for (group, placed), each in zip(groups, costs, strict=True)], target)
+    rows, origins, counted = [], [], []
+    for (group, placed), each, slot in zip(groups, costs, slots, strict=True):
+        codelet = number[group.codelet]
+        rows.append((codelet, len(placed.tile), int(np.ceil(each.cycles.sum() * group.codelet.workers))))
+        origins.append((codelet, each.origin))
+        if each.counted.any():
+            counted.append(CountedVertices(codelet, placed.vertices[each.counted], slot[each.counted]))
+    return _ComputeSet(load, rows, origins, counted)
 
 
 def _row(part: cost.StepCost) -> tuple[int, ...]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from popcore.debug import plain
-from popcore.profile.profile import Profile
+from popcore.profile.profile import CodeletProfile, Profile
 
 STEPS_SHOWN = 8
+_SAID = {"user": "the user's", "formula": "formula", "automatic": "automatic", "stopgap": "by size alone"}
 
 
 def summary(profile: Profile) -> str:
@@ -29,7 +30,7 @@ def summary(profile: Profile) -> str:
         lines.append(f"  {f'{len(steps) - STEPS_SHOWN} more':<34}{'':>11}{rest:>16,} {100 * rest / total:6.1f} %")
     if profile.codelets:
         lines += ["", "codelets"]
-        lines += [f"  {plain(c.name)[:34]:<34}{c.vertices:>9,} vertices{c.worker_cycles:>16,} worker cycles" for c in profile.codelets.values()]
+        lines += [f"  {plain(c.name)[:34]:<34}{c.vertices:>9,} vertices{c.worker_cycles:>16,} worker cycles, {_origin(c)}" for c in profile.codelets.values()]
     if profile.collectives:
         lines += ["", "collectives, each time"]
         lines += [
@@ -47,6 +48,12 @@ def summary(profile: Profile) -> str:
         f"emulator: {profile.wall_seconds * 1e3:,.1f} ms of wall time on this machine",
     ]
     return "\n".join(lines)
+
+
+def _origin(codelet: CodeletProfile) -> str:
+    """Whose word its cycles are."""
+    said = " and ".join(_SAID[name] for name in codelet.cycles_from)
+    return f"{said}, counted" if codelet.counted else said
 
 
 def _links(profile: Profile) -> tuple[str, ...]:
