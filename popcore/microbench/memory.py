@@ -17,7 +17,7 @@ from popcore.microbench.programs import modelled, spread
 from popcore.microbench.sweep import Sweep, powers
 from popcore.program import Execute
 from popcore.target import Target
-from popcore.types import FLOAT, INT, UNSIGNED_INT
+from popcore.types import FLOAT, UNSIGNED_INT
 
 _WORKERS = 6
 
@@ -69,15 +69,14 @@ class StreamTriad(MultiVertex):
 
 
 class Chase(Vertex):
-    """Follows ``following`` for ``hops`` steps: each load needs the one before."""
+    """Follows ``following`` for as many steps as it has places: each load needs the one before."""
 
     following: Input[Vector[UNSIGNED_INT]]
     end: Output[UNSIGNED_INT]
-    hops: INT
 
     def compute(self) -> None:
         at = self.following[0]
-        for _ in range(self.hops):
+        for _ in range(len(self.following)):
             at = self.following[at]
         self.end = at
 
@@ -98,14 +97,13 @@ def _stream(codelet: Any, names: str) -> Callable[[Target, int], float]:
     return measure
 
 
-def _chase(target: Target, hops: INT) -> float:
+def _chase(target: Target, words: int) -> float:
     """Cycles of the tile for each load of one worker."""
     graph = Graph(target.virtual(1))
-    step, count = graph.add_compute_set("chase"), 1024
-    following, end = spread(graph, "following", [0], count, UNSIGNED_INT).flatten(), spread(graph, "end", [0], 1, UNSIGNED_INT)[0, 0]
-    graph.set_initial_value(following, np.roll(np.arange(count, dtype=np.uint32), -1))
-    graph.set_initial_value(graph.add_vertex(step, Chase, {"following": following, "end": end}, tile=0)["hops"], hops)
-    return modelled(graph, Execute(step)).cycles_by_kind["compute"] / hops
+    step = graph.add_compute_set("chase")
+    following, end = spread(graph, "following", [0], words, UNSIGNED_INT).flatten(), spread(graph, "end", [0], 1, UNSIGNED_INT)[0, 0]
+    graph.add_vertex(step, Chase, {"following": following, "end": end}, tile=0)
+    return modelled(graph, Execute(step)).cycles_by_kind["compute"] / words
 
 
 def _elements(target: Target) -> list[int]:
@@ -118,5 +116,5 @@ SWEEPS = (
         Sweep(f"stream {name}", "floats a tile", "TB/s", _elements, _stream(codelet, fields))
         for name, codelet, fields in (("copy", StreamCopy, "ac"), ("scale", StreamScale, "ac"), ("add", StreamAdd, "abc"), ("triad", StreamTriad, "abc"))
     ),
-    Sweep("pointer chase", "loads", "cycles/load", lambda target: powers(16, 4096), _chase),
+    Sweep("pointer chase", "words", "cycles/load", lambda target: powers(16, 4096), _chase),
 )

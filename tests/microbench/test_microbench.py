@@ -67,6 +67,15 @@ def test_product_unit_comes_near_its_peak(results, name, least):
     assert least * peak < results.of(name)[2048] <= peak
 
 
+def test_chain_of_loads_is_no_faster_for_being_long(results):
+    """
+    One worker issues every sixth cycle, and a load waits for the one before.
+    """
+    values = results.of("pointer chase")
+    assert values[4096] >= results.target.num_worker_contexts
+    assert values[16] > values[4096] > 0.9 * values[1024]
+
+
 def test_what_a_machine_lacks_is_left_out():
     """
     One IPU has no links to measure and a C2 no Streaming Memory; the rest is there.
