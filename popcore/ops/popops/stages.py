@@ -7,6 +7,7 @@ import numpy as np
 from popcore.codelets.reduce import CODELETS
 from popcore.graph import ComputeSet, Graph, Tensor
 from popcore.graph.tensor import from_regions
+from popcore.graph.variable import Variable
 from popcore.ops.popops.operation import Operation
 from popcore.ops.popops.partials import Matrices
 from popcore.program import Copy, Execute, Sequence
@@ -68,8 +69,42 @@ def reduce_to(stages: Stages, level: int, data: Tensor, m: Matrices, op: Operati
     types = (data.dtype, accumulate) if same else (data.dtype, accumulate, dtype)
     for shape, chosen in (("columns", narrow), ("shared" if same else "converted", ~narrow)):
         if chosen.any():
-            connected = {"data": (data, m.start[chosen], m.rows[chosen], m.columns[chosen]), "out": (target, at[chosen], m.columns[chosen])}
-            add(cs, CODELETS[op.value, shape][types], connected, m.tile[chosen])
+            columns, tile = m.columns[chosen], m.tile[chosen]
+            out, places = (target, at[chosen]) if shape == "columns" else whole_words(stages, level, target, at[chosen], columns, tile)
+            connected = {"data": (data, m.start[chosen], m.rows[chosen], columns), "out": (out, places, columns)}
+            add(cs, CODELETS[op.value, shape][types], connected, tile)
+
+
+def whole_words(stages: Stages, level: int, target: Tensor, at: Array, count: Array, tile: Array) -> tuple[Tensor, Array]:
+    """Where workers may write parts of ``count`` elements of ``target`` from ``at`` on: there, if each begins a word of its tile's memory.
+
+    Else in a variable of its own, whose parts do, and from which they are copied after the level: workers that share a part in whole words would
+    otherwise meet in one.
+    """
+    graph = stages.graph
+    per_word = max(1, graph.target.atomic_store_granularity // target.dtype.nbytes)
+    if per_word == 1 or (target.variable and target.simple and not (places_on_tiles(target.variable, target.simple[1] + at) % per_word).any()):
+        return target, at
+    padded = -(-count // per_word) * per_word
+    start = np.cumsum(padded) - padded
+    made = graph.add_variable(target.dtype, (int(padded.sum()),), name=f"{stages.name}/words {level + 1}")
+    graph.map_intervals(made, start, padded, tile)
+    stages.copy(level + 1, picked(made, start, count), picked(target, at, count))
+    return made, start
+
+
+def places_on_tiles(whole: Variable, at: Array) -> Array:
+    """How many elements of a variable the tiles of its elements ``at`` hold before them."""
+    begin, end, tile = whole.mapping.intervals()
+    order = np.lexsort((begin, tile))
+    length = (end - begin)[order]
+    before = np.cumsum(length) - length
+    head = np.flatnonzero(np.diff(tile[order], prepend=-1))
+    held = np.empty_like(before)
+    held[order] = before - np.repeat(before[head], np.diff(np.append(head, before.size)))
+    which = np.searchsorted(begin, at, "right") - 1
+    made: Array = held[which] + at - begin[which]
+    return made
 
 
 def mk1_row_cycles(rows: Array, columns: Array) -> Array:

@@ -246,6 +246,25 @@ def test_many_tiles_join_in_steps():
     assert graph.get_tile_mapping(reads["rows"])[:5] == [[(i, i + 1)] for i in range(5)]
 
 
+@pytest.mark.parametrize("op", [Operation.ADD, Operation.MAX])
+@pytest.mark.parametrize("begins", [0, 1])
+def test_workers_never_share_a_word_of_half(op, begins):
+    """
+    Parts of the result that begin in the middle of a word, on their tile or in a view, go by way of whole words; nothing is added where none does.
+    """
+    graph, prog = new_graph(3), program.Sequence()
+    data = graph.add_variable(HALF, (7, 40), name="data")
+    for row in range(7):
+        graph.set_tile_mapping(data[row], row % 3)
+    out = graph.add_variable(HALF, (41,), name="out")
+    graph.map_intervals(out, np.array([0, 20 + begins]), np.array([20 + begins, 21 - begins]), np.array([0, 1]))
+    popops.reduce_with_output(graph, data, out[begins : 40 + begins], [0], op, prog)
+    x = values(HALF, (7, 40))
+    found = run(graph, prog, {data: x}, {"out": out[begins : 40 + begins]}, options={"debug.check": "full"})["out"]
+    np.testing.assert_array_equal(found, reduced(op, x, [0], HALF))
+    assert any("words" in v.name for v in graph.variables) == bool(begins)
+
+
 def test_an_output_that_is_part_of_the_data():
     """
     The data is read first.
