@@ -13,6 +13,7 @@ import numpy as np
 
 import popcore as pc
 from popcore import FLOAT, HALF, UNSIGNED_INT, Input, Matrix, Output, Vector, Vertex, program
+from popcore.microbench.programs import spread
 from popcore.ops import gcl, poplin, popnn, popops, poprand
 
 CYCLES = Path(__file__).parents[1] / "tests" / "golden" / "cycles.json"
@@ -35,12 +36,6 @@ class Dot(Vertex):
         self.out = total
 
 
-def _spread(graph: pc.Graph, tiles: range, words: int) -> pc.Tensor:
-    made = graph.add_variable(FLOAT, (len(tiles), words))
-    graph.map_intervals(made, np.arange(len(tiles)) * words, np.full(len(tiles), words), np.array(tiles))
-    return made
-
-
 def _linear(graph: pc.Graph, *shape: int, dtype: pc.ElementType = FLOAT) -> pc.Tensor:
     return graph.add_variable(dtype, shape, mapping="linear")
 
@@ -54,7 +49,7 @@ def _vertices(graph: pc.Graph, prog: program.Sequence) -> None:
 
 def _exchange(sources: range, targets: range, words: int = 100, same: bool = False) -> Build:
     def build(graph: pc.Graph, prog: program.Sequence) -> None:
-        source, target = _spread(graph, sources, words), _spread(graph, targets, words)
+        source, target = spread(graph, "source", sources, words), spread(graph, "target", targets, words)
         if same:
             source = source.broadcast(len(targets), 0)
         prog.add(program.Copy(source.flatten().reshape(target.shape), target))
@@ -64,7 +59,7 @@ def _exchange(sources: range, targets: range, words: int = 100, same: bool = Fal
 
 def _one_sided(gathers: bool) -> Build:
     def build(graph: pc.Graph, prog: program.Sequence) -> None:
-        one, many = _spread(graph, range(1), 1500).reshape((15, 100)), _spread(graph, range(1, 16), 100)
+        one, many = spread(graph, "one", range(1), 1500).reshape((15, 100)), spread(graph, "many", range(1, 16), 100)
         prog.add(program.Copy(many, one) if gathers else program.Copy(one, many))
 
     return build

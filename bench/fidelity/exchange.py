@@ -10,8 +10,9 @@ import numpy as np
 
 import popcore as pc
 from bench.fidelity.figures import Family, Figure
-from bench.fidelity.programs import graph_of, microseconds, modelled, spread
+from bench.fidelity.programs import graph_of, microseconds, modelled
 from popcore import concat, program
+from popcore.microbench.programs import spread
 
 _PARTNER = {"b": 1, "c": 2, "d": 3}  # of IPU 0
 _PAIRS = {"e": 1, "f": 2, "g": 3}  # IPU 0 and which

@@ -6,8 +6,9 @@ import numpy as np
 
 import popcore as pc
 from bench.fidelity.figures import Family, Figure
-from bench.fidelity.programs import graph_of, spread
+from bench.fidelity.programs import graph_of
 from popcore import FLOAT, program
+from popcore.microbench.programs import spread
 from popcore.profile import Profile
 
 

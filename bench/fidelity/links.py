@@ -6,8 +6,9 @@ import re
 
 import popcore as pc
 from bench.fidelity.figures import Family, Figure
-from bench.fidelity.programs import graph_of, microseconds, modelled, spread
+from bench.fidelity.programs import graph_of, microseconds, modelled
 from popcore import FLOAT, program
+from popcore.microbench.programs import spread
 from popcore.ops import gcl
 
 

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-
-import numpy as np
 
 import popcore as pc
 from bench.fidelity.figures import Figure
@@ -27,14 +24,6 @@ def system_of(figure: Figure) -> str:
 def graph_of(figure: Figure, ipus: int = 1) -> pc.Graph:
     """A graph for so many IPUs of the row's system."""
     return pc.Graph(pc.Device(system_of(figure), num_ipus=ipus).target)
-
-
-def spread(graph: pc.Graph, name: str, tiles: Sequence[int], elements: int, dtype: type = FLOAT) -> pc.Tensor:
-    """A variable [tiles, elements], one row on each tile."""
-    made = graph.add_variable(dtype, (len(tiles), elements), name=name)
-    count = len(tiles)
-    graph.map_intervals(made, np.arange(count) * elements, np.full(count, elements), np.array(tiles))
-    return made
 
 
 def modelled(graph: pc.Graph, *steps: program.Program) -> Profile:

@@ -6,8 +6,9 @@ import numpy as np
 
 import popcore as pc
 from bench.fidelity.figures import Family, Figure
-from bench.fidelity.programs import graph_of, library_call, modelled, spread
+from bench.fidelity.programs import graph_of, library_call, modelled
 from popcore import FLOAT, HALF, Input, MultiVertex, Output, Vector, Vertex, program
+from popcore.microbench.programs import spread
 from popcore.ops import popops, poprand
 
 

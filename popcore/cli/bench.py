@@ -24,7 +24,7 @@ def bench(device: str, suites: tuple[str, ...], csv_file: Path | None, plot_file
     from rich.console import Console
 
     from popcore import Device, microbench
-    from popcore.files import replacing
+    from popcore.files import write_text
 
     console = Console()
     try:
@@ -33,8 +33,7 @@ def bench(device: str, suites: tuple[str, ...], csv_file: Path | None, plot_file
         console.print(results.table())
         for file, text in ((csv_file, results.csv), (plot_file, results.html)):
             if file is not None:
-                with replacing(file) as out:
-                    out.write(text().encode())
+                write_text(file, text())
                 console.print(f"wrote {file}", markup=False, highlight=False, soft_wrap=True)
     except (PopcoreError, OSError) as error:
         raise click.ClickException(str(error)) from None
