@@ -225,7 +225,8 @@ def _check_host(e: Executable) -> list[tuple[str, bool]]:
     """Requests to the host, and what the staging area has to hold for them."""
     tables = {"stream": len(e.streams), "remote": len(e.remotes), "cycles": len(e.yields)}
     rooms = [_room(h.shape, h.dtype) for h in (*e.reads, *e.writes)]
-    rooms += [_room((s.elements,), s.dtype) for s in e.streams]
+    used = {y.index for y in e.yields if y.kind.startswith("stream")}  # one that no program uses has no room there, and needs none
+    rooms += [_room((s.elements,), s.dtype) if i in used else min(0, _room((s.elements,), s.dtype)) for i, s in enumerate(e.streams)]
     rooms += [_room(y.shape, y.dtype) + y.offset for y in e.yields if y.dtype is not None and y.kind != "defined"]
     tested = [y.offset + (0 if y.dtype is None else y.dtype.nbytes) for y in e.yields if y.kind == "defined"]
     rooms += [_room(y.shape[:1], y.rows_dtype) + y.rows_at for y in e.yields if y.rows_dtype is not None]

@@ -55,6 +55,16 @@ def test_what_is_loaded_runs_like_what_was_saved(executable, tmp_path, capsys):
     assert results[0] == results[1]
 
 
+def test_a_stream_that_no_program_uses_needs_no_room(tmp_path):
+    """
+    One that is larger than anything that is moved.
+    """
+    graph = pc.Graph(pc.Device("M2000", num_ipus=1, tiles_per_ipu=1).target)
+    graph.add_device_to_host_fifo("out", FLOAT, 100)
+    pc.compile_graph(graph, program.Sequence()).save(tmp_path / "saved")
+    assert [s.name for s in pc.Executable.load(tmp_path / "saved").streams] == ["out"]
+
+
 def test_codelets_are_asked_for_by_name(executable, tmp_path):
     """
     A file holds no code, so a missing class is an error that says what to pass.
