@@ -38,8 +38,9 @@ class Members:
         batch, channels, *field = acts.shape
         if self.groups is None:
             return acts.reshape((batch, channels, math.prod(field)))
-        each = channels // self.groups
-        return acts.reshape((batch, each, self.groups, math.prod(field)) if self.strided else (batch, self.groups, each, math.prod(field)))
+        groups = self.groups if channels else 0  # without channels there is nothing to have statistics of
+        each = channels // max(groups, 1)
+        return acts.reshape((batch, each, groups, math.prod(field)) if self.strided else (batch, groups, each, math.prod(field)))
 
     @property
     def together(self) -> tuple[int, ...]:
@@ -152,9 +153,9 @@ def viewed(step: str, acts: Tensor, members: Members, *statistics: Tensor) -> Te
     if acts.rank < 2:
         raise ShapeError(f"{step} of {acts!r}", "(batch, channels, ...)")
     groups = members.groups
-    if groups is not None and (groups < 1 or acts.shape[1] % groups):
+    if groups is not None and acts.shape[1] and (groups < 1 or acts.shape[1] % groups):
         raise ShapeError(f"{step} of {acts!r}: {groups} groups of {acts.shape[1]} channels", "a number of groups that divides the channels")
-    wanted = acts.shape[1] if groups is None else acts.shape[0] * groups
+    wanted = acts.shape[1] if groups is None or not acts.shape[1] else acts.shape[0] * groups
     for t in statistics:
         if t.num_elements != wanted or t.dtype.kind not in ("float", "half"):
             raise ShapeError(f"{step} of {acts!r} with {t!r}", f"FLOAT or HALF, {wanted} elements: one a statistic")
