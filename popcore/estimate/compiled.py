@@ -1,4 +1,4 @@
-"""The estimate of a codelet that g++ compiles: what it issues for each of its counters."""
+"""The estimate of a codelet in C++, from what its compiler writes of it: what it issues for each of its counters."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def typed(operand: str) -> tuple[str, str]:
                 end = at + 1
                 break
     kind, rest = operand[:end], operand[end:].strip()
-    return kind, rest if rest[:1] in "<[{" or "(" in rest.rsplit(" ", 1)[-1] else rest.rsplit(" ", 1)[-1]
+    return kind, rest if rest[:1] in "<[{" or rest.endswith(")") else rest.rsplit(" ", 1)[-1]  # a vector, an address that is known, or a word
 
 
 def places_of(phi: Instruction) -> list[tuple[str, str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from popcore.bindings import names
@@ -19,20 +19,25 @@ _OPERATORS = {
 }  # fmt: skip
 _COMPARED = {"eq": "==", "ne": "!=", "gt": ">", "ge": ">=", "lt": "<", "le": "<=", "rd": "==", "no": "!="}  # by the last two letters; ord, uno
 _CASTS = ("trunc", "zext", "sext", "fptrunc", "fpext", "fptosi", "fptoui", "sitofp", "uitofp", "ptrtoint", "inttoptr", "bitcast", "addrspacecast")
-_EXTREMES = {"maxnum": "MAX", "maximum": "MAX", "smax": "MAX", "umax": "MAX", "minnum": "MIN", "minimum": "MIN", "smin": "MIN", "umin": "MIN", "fabs": "ABS", "abs": "ABS"}
+_EXTREMES = {
+    "maxnum": "MAX", "maximum": "MAX", "smax": "MAX", "umax": "MAX", "minnum": "MIN", "minimum": "MIN", "smin": "MIN", "umin": "MIN",
+    "fabs": "ABS", "abs": "ABS",
+}  # fmt: skip
 _FREE = ("lifetime", "assume", "dbg", "experimental", "invariant", "donothing", "prefetch", "stacksave", "stackrestore")
 _CALLED = re.compile(r"(<[^<>]*>|[\w{}]+)(?: \([^()]*\))? (?:@([\w.$]+|\"[^\"]*\")|%[\w.]+|asm .*?)\((.*)\)")
+_LAST = ("br", "switch", "ret", "invoke", "unreachable", "resume")
 _ENTRY = 2  # of g++, whose blocks 0 and 1 are a function's beginning and end
 _END = 1
 
 
 def functions(text: str) -> list[Function]:
-    """The functions of a dump."""
+    """The functions of a dump, without those that go on in a way that is not understood."""
     made: list[Function] = []
     for part in _PART.split(text):
         head = _HEAD.match(part)
-        if head is not None:
-            made.append(_Reader(_called(head[1]), part).made)
+        blocks = instructions(part) if head is not None else {}
+        if head is not None and blocks and all(found and found[-1].opcode in _LAST for found in blocks.values()):
+            made.append(_Reader(_called(head[1]), blocks).made)
     return made
 
 
@@ -54,9 +59,9 @@ class _Branch:
 class _Reader:
     """Reads one function."""
 
-    def __init__(self, name: str, text: str) -> None:
+    def __init__(self, name: str, blocks: dict[str, list[Instruction]]) -> None:
         self.made = Function(name)
-        self.blocks = instructions(text)
+        self.blocks = blocks
         self.number = {label: _ENTRY + i for i, label in enumerate(self.blocks)}
         self.by_target = {each.target: each for each in self._all() if each.target}
         self.users: dict[str, list[Instruction]] = {}
@@ -69,6 +74,10 @@ class _Reader:
         self.offsets: dict[str, tuple[str, int]] = {}  # of an address that is another one and bytes
         self.chains: dict[int, list[int]] = {}  # the blocks that a block became, one for each part of its condition
         self.used = 0
+        self.writers: dict[str, Callable[[Instruction, list[str]], None]] = {
+            "fneg": self._fneg, "freeze": self._freeze, "alloca": self._alloca, "select": self._select, "phi": self._phi, "load": self._load,
+            "store": self._store, "getelementptr": self._getelementptr, "br": self._br, "switch": self._switch,
+        }  # fmt: skip
         for label, found in self.blocks.items():
             self.block = self.number[label]
             self.made.statements[self.block] = []
@@ -111,7 +120,7 @@ class _Reader:
         """An operand: a name, or a number."""
         if text.startswith("%"):
             return self._name(text)
-        if text.startswith("@"):
+        if "@" in text:
             return "&global"
         if re.match(r"-?\d", text):
             return text if not text.startswith("0x") else "0.5"
@@ -142,8 +151,8 @@ class _Reader:
             self._set(each, kind, f"({value_type(kind)}) {self._value(typed(source)[1])}")
         elif each.opcode in ("call", "invoke"):
             self._call(each)
-        elif (writer := getattr(self, f"_{each.opcode}", None)) is not None:
-            writer(each, operands)
+        elif each.opcode in self.writers:
+            self.writers[each.opcode](each, operands)
         elif each.opcode in ("ret", "unreachable", "resume"):
             self.made.successors[self.block] = [_END]
         elif each.target:

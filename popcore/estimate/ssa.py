@@ -1,4 +1,4 @@
-"""A function as g++ writes it: which of its statements only count, where its values change, and which counter counts each block."""
+"""A function in the notation of g++: which of its statements only count, where its values change, and which counter counts each block."""
 
 from __future__ import annotations
 
