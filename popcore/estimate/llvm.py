@@ -334,7 +334,7 @@ class _Reader:
             self._branch(block, _Branch(first, between, branch.false) if both else _Branch(first, branch.true, between), chain)
             self._branch(between, _Branch(second, branch.true, branch.false), chain)
             return
-        if condition is not None and condition.opcode in ("icmp", "fcmp") and self._folds(condition.target):
+        if condition is not None and condition.opcode in ("icmp", "fcmp"):
             text = " ".join(self._compared(condition))
         else:
             text = f"{self._value(branch.condition)} != 0"
