@@ -38,11 +38,11 @@ def _profile(cpp: bool, interpret: bool = False):
 
 def _clang():
     """A clang++ that C++ codelets can be compiled with; None if there is none."""
-    for name in ("clang++", *(f"clang++-{version}" for version in range(15, 30))):
+    for name in ("clang++", *(f"clang++-{version}" for version in range(16, 30))):
         if (found := shutil.which(name)) is not None:
             said = subprocess.run([found, "--version"], capture_output=True, text=True, check=False, timeout=60).stdout
             version = re.search(r"clang version (\d+)", said)
-            if version is not None and int(version[1]) >= 15:
+            if version is not None and int(version[1]) >= 16:
                 return found
     return None
 
@@ -53,7 +53,7 @@ def codelets(request):
         if request.param == "clang++":
             found = _clang()
             if found is None:
-                pytest.skip("no clang++ of version 15 or later is installed")
+                pytest.skip("no clang++ of version 16 or later is installed")
             patch.setenv("CXX", found)
         return _profile(request.param != "Python").codelets
 
