@@ -34,16 +34,14 @@ CODE = (
 # load and store, of its detector of races, and must have moved none to where the program might not do it.
 _LINES = ("-g",)
 _CLANG_LINES = ("-gdwarf-4",)  # of version 5 addr2line of binutils 2.40 does not see what was inlined
+_CLANG_RACES = ("-mllvm", "-tsan-instrument-read-before-write=1", "-mllvm", "-tsan-instrument-func-entry-exit=0")
 _SCALAR = ("-O2", "-fsanitize=thread")
 _CHECKED = {
     "off": ((), ()),
     "bounds": ((*_LINES, "-fno-split-ivs-in-unroller"), _CLANG_LINES),  # tests of indices leave few registers: a third faster so
     "full": (
         (*_SCALAR, *_LINES, "-fno-tree-loop-im", "-fno-tree-pre", "-fno-code-hoisting", "-fno-hoist-adjacent-loads", "-fno-crossjumping"),
-        (
-            *_SCALAR, *_CLANG_LINES, "-fno-vectorize", "-fno-slp-vectorize",
-            "-mllvm", "-tsan-instrument-read-before-write=1", "-mllvm", "-tsan-instrument-func-entry-exit=0",
-        ),  # fmt: skip
+        (*_SCALAR, *_CLANG_LINES, "-fno-vectorize", "-fno-slp-vectorize", *_CLANG_RACES),
     ),
 }
 LINK = ("-shared", "-Wl,-z,defs", "-Wl,--gc-sections")
