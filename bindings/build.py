@@ -99,7 +99,7 @@ class Builder:
                 assembly = {name: where for p in self.parsed for name, where in p.found.assembly.items()}
                 raise diagnose.link_error(done.stderr, what, assembly)
             name = cache.keep_library(library, self.folder)
-            dumps = [path.read_text(encoding="utf-8", errors="replace") for each in objects if (path := Path(each).with_suffix(".gimple")).exists()]
+            dumps = [path.read_text(encoding="utf-8", errors="replace") for each in objects if (path := Path(each).with_suffix(".code")).exists()]
             cache.write(self.folder / cache.code_of(name), zlib.compress("".join(map(_of_users, dumps)).encode(), 1))
             return name
 
@@ -137,10 +137,14 @@ class Builder:
         whole.write_bytes(generate.declarations(found).encode() + body + b"\n" + tail.encode("utf-8", "surrogateescape") + b"\n")
         flags = [f for f in self.flags if not f.startswith(("-I", "-D", "-U", "-l", "-L", "-Wl,"))]
         checked = toolchain.checked(self.compiler, toolchain.check_of(self.rules))
-        dump = toolchain.dump(self.compiler, output.with_suffix(".gimple")) if found.counters and not checked else ()
+        code = output.with_suffix(".code")
+        dump = toolchain.dump(self.compiler, code) if found.counters and not checked else ()
         command = [*self._command(), *checked, *dump, *self.extra, *flags, "-x", "c++-cpp-output", "-c", str(whole), "-o", str(output)]
         done = toolchain.run(command, f"{what} ({parsed.path.name})", place)
-        return done.stderr or "no reason given" if done.returncode else ""
+        said, dumped = _apart(done.stderr)
+        if dumped:
+            code.write_text(dumped, encoding="utf-8")
+        return said or "no reason given" if done.returncode else ""
 
     def _try_again(self, said: str, what: str) -> bool:
         """Whether the source may compile by the rules of older compilers."""
@@ -164,13 +168,23 @@ class Builder:
         return False
 
 
+def _apart(said: str) -> tuple[str, str]:
+    """What a compiler says, and what clang++ writes behind it of functions."""
+    begin = re.search(r"(?m)^(?:; )?\*\*\* IR Dump ", said)
+    return (said, "") if begin is None else (said[: begin.start()], said[begin.start() :])
+
+
 def _of_users(dump: str) -> str:
     """Without functions of popcore and of the standard library that no codelet is made of."""
-    parts = re.split(r"(?m)^(?=;; Function )", dump)
-    return "".join(part for part in parts if part.startswith(";; Function ") and not _OURS.match(part))
+    parts = _FUNCTION.split(dump)
+    return "".join(part for part in parts if _FUNCTION.match(part) and not _OURS.match(part))
 
 
-_OURS = re.compile(r";; Function (?!popcore::written(?:_apart)?<)(?:popcore::|popcore_|std::|__)")
+_FUNCTION = re.compile(r"(?m)^(?=;; Function |(?:; )?\*\*\* IR Dump )")
+_OURS = re.compile(
+    r";; Function (?!popcore::written(?:_apart)?<)(?:popcore::|popcore_|std::|__)"
+    r"|(?:; )?\*\*\* IR Dump Before \w+ on (?!_ZN7popcore(?:7written|13written_apart)I)(?:_ZNK?7popcore|_ZNK?St|_ZSt|popcore_|__)"
+)
 
 
 def _object(place: Path, number: int) -> Path:

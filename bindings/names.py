@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import functools
 import re
 
 _TOKEN = re.compile(r"[A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)*|\d[\w.']*|'.'|\"[^\"]*\"|\S")
@@ -63,6 +65,32 @@ def alike(wanted: str, known: str) -> bool:
     """Whether ``wanted`` may mean ``known``: the same but for namespaces that one of them leaves out, or ``long`` for the 32 bits it has."""
     a, b = tokens(wanted), tokens(known)
     return len(a) == len(b) and all(x == y or _tail(x, y) or _tail(y, x) or _as_int(x) == _as_int(y) for x, y in zip(a, b, strict=True))
+
+
+def demangled(symbol: str) -> str:
+    """The name of a C++ function that the linker calls ``symbol``; ``symbol`` itself if it is none, or no C++ library is there that knows."""
+    library = _cpp_library()
+    if library is None:
+        return symbol
+    status = ctypes.c_int()
+    found = library.__cxa_demangle(symbol.encode(), None, None, ctypes.byref(status))
+    if not found:
+        return symbol
+    name = ctypes.string_at(found).decode()
+    ctypes.CDLL(None).free(ctypes.c_void_p(found))
+    return name
+
+
+@functools.cache
+def _cpp_library() -> ctypes.CDLL | None:
+    for name in ("libstdc++.so.6", "libc++abi.so.1"):
+        try:
+            library = ctypes.CDLL(name)
+        except OSError:
+            continue
+        library.__cxa_demangle.restype = ctypes.c_void_p
+        return library
+    return None
 
 
 def _tail(whole: str, part: str) -> bool:

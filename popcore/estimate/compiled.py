@@ -1,4 +1,4 @@
-"""The estimate of a codelet that g++ compiles: what it issues for each of its counters."""
+"""The estimate of a codelet in C++, from what its compiler writes of it: what it issues for each of its counters."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from popcore.estimate import issue
-from popcore.estimate.gimple import Function, Loop, functions, is_name, names_in
+from popcore.estimate import gimple, issue, llvm
+from popcore.estimate.flow import Function, Loop, is_name, names_in
 from popcore.estimate.issue import NOTHING, Slots
 from popcore.estimate.ssa import BINARY, CALL, CAST, Analysis, Kind, Linear, function_of, is_memory, kind_of
 
@@ -135,6 +135,9 @@ class _Charges(Analysis):
             self._arithmetic(block, level, "neg", kind)
         elif " ? " in value:
             self._arithmetic(block, level, "select", kind).plain = False
+            compared = BINARY.match(self.definition.get(value.partition(" ? ")[0], (0, ""))[1])
+            if compared is not None and kind.name not in issue.VECTOR and kind_of(self.function.type_of(compared[1])).name in issue.VECTOR:
+                self.main(block, level, 1)  # the condition's way from the floats
 
     def _forms_address(self, kind: Kind, operator: str, right: str) -> bool:
         """Whether a load or store does it: an index times the bytes of an element, added to a pointer."""
@@ -303,7 +306,7 @@ def _signed(offset: int) -> int:
 def weights_of(dump: str) -> dict[str, dict[int, float]]:
     """For each type whose ``compute`` is in the dump: bundles by counter, of all functions that it calls; the most where several say."""
     charged: dict[str, list[tuple[dict[int, float], set[str]]]] = {}
-    for each in functions(dump):
+    for each in [*gimple.functions(dump), *llvm.functions(dump)]:
         if each.statements:
             made = _Charges(each)
             charged.setdefault(each.name, []).append((made.weights(), made.called))

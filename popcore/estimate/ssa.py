@@ -1,11 +1,11 @@
-"""A function as g++ writes it: which of its statements only count, where its values change, and which counter counts each block."""
+"""A function in the notation of g++: which of its statements only count, where its values change, and which counter counts each block."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
 
-from popcore.estimate.gimple import Function, Loop, is_name, names_in
+from popcore.estimate.flow import Function, Loop, is_name, names_in
 
 COUNTER = re.compile(r"\(const uint32_t \*\)(\S+) \+ (\d+)B\]|^\*(\S+)$")
 BINARY = re.compile(r"^(\S+) (\+|-|\*|/|%|&|\||\^|<<|>>|==|!=|<=|>=|<|>) (\S+)$")
@@ -66,6 +66,7 @@ class Analysis:
         self._levels: dict[str, int] = {}
         self._linears: dict[str, Linear] = {}
         self._stored: dict[int, set[str]] = {}
+        self._users: dict[str, list[str]] = {}
         self.counting = self._counting()
         self.counters = self._counters()
 
@@ -73,7 +74,7 @@ class Analysis:
 
     def _counting(self) -> set[str]:
         """Names that only count: all that comes of a tally."""
-        users: dict[str, list[str]] = {}
+        users = self._users
         for name, (_, value) in self.definition.items():
             for each in names_in(value):
                 users.setdefault(each, []).append(name)
@@ -93,31 +94,65 @@ class Analysis:
         """The counter of each block: its own, or that of a block that runs as often."""
         own: dict[int, int] = {}
         self._own = own
-        weight: dict[str, int] = {}
-        for name, (_, value) in self.definition.items():
-            found = COUNTER.search(value)
-            if found is not None and (found[1] or found[3]) in self.counting:
-                weight[name] = int(found[2] or 0) // 4
-        for name, (_, value) in self.definition.items():
-            if (cast := CAST.match(value)) is not None and cast[2] in weight:
-                weight[name] = weight[cast[2]]
+        weight = self._sums_of_weights()
         times: dict[int, dict[int, int]] = {}  # how often a block adds what: more than once where a loop in it was written out
         for name, (block, value) in self.definition.items():
             if name in self.counting and (binary := BINARY.match(value)) is not None:
+                if name in weight and (binary[2] != "+" or self._is_hoisted(name, weight)):
+                    continue
                 for operand in (binary[1], binary[3]):
-                    if operand in weight:
+                    for counter, often in weight.get(operand, {}).items():
                         here = times.setdefault(block, {})
-                        here[weight[operand]] = here.get(weight[operand], 0) + (1 if binary[2] == "+" else 2)
+                        here[counter] = here.get(counter, 0) + (often if binary[2] == "+" else 2)
+        for name, (_, values) in self.function.phis.items():
+            if name in self.counting and all(value in weight for value, _ in values):  # what two arms add is added after both
+                for value, before in values:
+                    times.setdefault(before, dict(weight[value]))
         for block, here in times.items():
             own[block] = min(here, key=lambda counter: here[counter])
         if weight:  # what a function begins with is added to nothing
-            own[self.function.order[0]] = next(iter(weight.values()))
+            own[self.function.order[0]] = next(iter(next(iter(weight.values()))))
         made: dict[int, int] = {}
         for block in self.function.order:
             made[block] = own.get(block, -1)
             if made[block] < 0:
                 made[block] = self._inherited(block, own, made)
         return made
+
+    def _sums_of_weights(self) -> dict[str, dict[int, int]]:
+        """Names that are sums of what counters add: how often each of them."""
+        made: dict[str, dict[int, int]] = {}
+        for name, (_, value) in self.definition.items():
+            found = COUNTER.search(value)
+            if found is not None and (found[1] or found[3]) in self.counting:
+                made[name] = {int(found[2] or 0) // 4: 1}
+        waiting = list(made)
+        while waiting:
+            for name in self._users.get(waiting.pop(), []):
+                sum_of = self._sum_of(name, made) if name not in made else None
+                if sum_of is not None:
+                    made[name] = sum_of
+                    waiting.append(name)
+        return made
+
+    def _sum_of(self, name: str, weight: dict[str, dict[int, int]]) -> dict[int, int] | None:
+        value = self.definition.get(name, (0, ""))[1]
+        if (cast := CAST.match(value)) is not None:
+            return weight.get(cast[2])
+        binary = BINARY.match(value)
+        if binary is None or binary[1] not in weight:
+            return None
+        left, right = weight[binary[1]], binary[3]
+        if binary[2] == "+" and right in weight:
+            return {counter: left.get(counter, 0) + weight[right].get(counter, 0) for counter in [*left, *weight[right]]}
+        if binary[2] in ("*", "<<") and right.isdigit():
+            return {counter: often * int(right) if binary[2] == "*" else often << int(right) for counter, often in left.items()}
+        return None
+
+    def _is_hoisted(self, name: str, weight: dict[str, dict[int, int]]) -> bool:
+        """Whether a sum of weights was formed outside of the block that adds it."""
+        users = [each for each in self._users.get(name, []) if each in self.definition]
+        return any(self._is_hoisted(each, weight) if each in weight else self.definition[each][0] != self.definition[name][0] for each in users)
 
     def _inherited(self, block: int, own: dict[int, int], made: dict[int, int]) -> int:
         loop_of, dominators = self.function.loop_of, self.function.dominators

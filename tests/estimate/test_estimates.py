@@ -1,5 +1,9 @@
 """Automatic estimates held against cycles that were derived by hand, or published: within 25 %."""
 
+import re
+import shutil
+import subprocess
+
 import numpy as np
 import pytest
 
@@ -32,9 +36,26 @@ def _profile(cpp: bool, interpret: bool = False):
     return engine.profile()
 
 
-@pytest.fixture(scope="module", params=["Python", "C++"])
+def _clang():
+    """A clang++ that C++ codelets can be compiled with; None if there is none."""
+    for name in ("clang++", *(f"clang++-{version}" for version in range(16, 30))):
+        if (found := shutil.which(name)) is not None:
+            said = subprocess.run([found, "--version"], capture_output=True, text=True, check=False, timeout=60).stdout
+            version = re.search(r"clang version (\d+)", said)
+            if version is not None and int(version[1]) >= 16:
+                return found
+    return None
+
+
+@pytest.fixture(scope="module", params=["Python", "C++", "clang++"])
 def codelets(request):
-    return _profile(request.param == "C++").codelets
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "clang++":
+            found = _clang()
+            if found is None:
+                pytest.skip("no clang++ of version 16 or later is installed")
+            patch.setenv("CXX", found)
+        return _profile(request.param != "Python").codelets
 
 
 @pytest.mark.parametrize("case", corpus.CASES, ids=lambda case: case.codelet.__name__)

@@ -55,7 +55,11 @@ inline void begin_memory(const std::uint64_t *, const std::uint8_t *, std::size_
 } // namespace popcore
 
 #else
+#ifdef __clang__ // which else calls the hooks of atomic operations in them, and in these hooks themselves
+#define POPCORE_PLAIN __attribute__((disable_sanitizer_instrumentation))
+#else
 #define POPCORE_PLAIN __attribute__((no_sanitize("thread"))) // of popcore's own functions that access memory of tiles
+#endif
 #define POPCORE_ALWAYS POPCORE_PLAIN __attribute__((always_inline)) inline
 
 namespace popcore {
