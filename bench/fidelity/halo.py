@@ -12,6 +12,7 @@ import popcore as pc
 from bench.fidelity.figures import Family, Figure
 from bench.fidelity.programs import graph_of, modelled
 from popcore import FLOAT, Input, Output, Vector, Vertex, program
+from popcore.microbench.programs import spread
 
 _COLUMNS = 2  # of blocks
 _CYCLES = 100
@@ -43,10 +44,7 @@ class WithBorder(Vertex):
 
 def _on_tiles(graph: pc.Graph, tiles: int, rows: int, columns: int, name: str) -> pc.Tensor:
     """A variable [tiles, rows, columns], one block on each tile."""
-    made = graph.add_variable(FLOAT, (tiles, rows, columns), name=name)
-    each = rows * columns
-    graph.map_intervals(made, np.arange(tiles) * each, np.full(tiles, each), np.arange(tiles))
-    return made
+    return spread(graph, name, range(tiles), rows * columns).reshape((tiles, rows, columns))
 
 
 def _implicit(graph: pc.Graph, size: int) -> list[program.Program]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -120,9 +121,7 @@ def _cost_of(codelet: Codelet, plan: GroupPlan, vertex: int) -> tuple[float, int
             ) from error
     estimate = estimate_of(codelet)
     if estimate is not None:
-        try:
+        with suppress(Unknown):  # then by size alone, and the profile says so
             return estimate.fixed(sizes, codelet.workers), AUTOMATIC, estimate.counted
-        except Unknown:
-            pass
     most = max((sum(p.size for p in s._parts) if s._parts else s.size for s in sizes.values()), default=1)
     return (STOPGAP_PROLOGUE + STOPGAP_PER_ELEMENT * most) / codelet.workers, STOPGAP, False

@@ -8,13 +8,12 @@ import os
 import sys
 import time
 from collections.abc import Iterable, Mapping
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 
 from popcore.codelet import NativeCodelet
 from popcore.compiler import compile_graph, cost, resolve_options
-from popcore.engine import state
 from popcore.engine.counters import Counters
 from popcore.engine.device import Arena
 from popcore.engine.faults import crash_error, print_text, vertex_error
@@ -28,7 +27,7 @@ from popcore.engine.shadow import ShadowMemory
 from popcore.engine.stepping import Parts, Stepper
 from popcore.engine.walk import walk_counts
 from popcore.errors import EngineError, FindingsError, GraphError, OptionError, ProgramError
-from popcore.executable import KINDS, Executable, Handle, store
+from popcore.executable import KINDS, Executable, Handle
 from popcore.executable.opcodes import Op, Phase, PhaseFlag
 from popcore.graph import Graph
 from popcore.native import Build, interpreted
@@ -38,6 +37,9 @@ from popcore.program.printing import parted, print_line
 from popcore.program.streams import Endpoint, as_host_array, unknown_handle
 from popcore.target import Device
 from popcore.types import Array
+
+if TYPE_CHECKING:
+    from popcore.engine.state import Machine
 
 HOST = KINDS.index("host")
 
@@ -166,6 +168,8 @@ class Engine:
             EngineError: C++ codelets keep addresses outside of their vertices; the engine is running.
             OSError: the file cannot be written; what was there before still is.
         """
+        from popcore.engine import state  # with all that reads and writes files: few runs want it
+
         state.save(self._machine("save_state"), self._runs, path)
 
     def load_state(self, path: str | os.PathLike[str]) -> None:
@@ -175,12 +179,17 @@ class Engine:
             StateFileError: no such file, damaged, or the state of another program; what differs is named.
             StreamError: a stream is connected to something else than it was.
         """
+        from popcore.engine import state
+
         self._runs = state.load(self._machine("load_state"), path)
 
-    def _machine(self, what: str) -> state.Machine:
+    def _machine(self, what: str) -> Machine:
+        from popcore.engine.state import Machine
+        from popcore.executable.store import fingerprints
+
         if self._fingerprints is None:
-            self._fingerprints = store.fingerprints(self.executable)
-        return state.Machine(self.parts(what), self._fingerprints, self._counts)
+            self._fingerprints = fingerprints(self.executable)
+        return Machine(self.parts(what), self._fingerprints, self._counts)
 
     def parts(self, what: str) -> Parts:
         """What the engine is made of, for ``what``. Raises: EngineError: it is running, or has no data."""

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from popcore.codelet import Codelet, NativeCodelet
 from popcore.dialect import lower
-from popcore.estimate.counters import counted_form
-from popcore.estimate.native_code import adds, estimate_native
+from popcore.estimate.counters import adds, counted_form
 from popcore.estimate.regions import Estimate, Unknown
-from popcore.estimate.walk import estimate_python
 
 __all__ = ["Estimate", "Unknown", "adds", "counted_form", "estimate_of"]
 
@@ -15,6 +13,17 @@ __all__ = ["Estimate", "Unknown", "adds", "counted_form", "estimate_of"]
 def estimate_of(codelet: Codelet) -> Estimate | None:
     """The estimate of a codelet's code; None if there is something in it that is not understood. A Codelet keeps it."""
     if "_estimate" not in codelet.__dict__:
-        codelet.__dict__["_estimate"] = estimate_native(codelet) if isinstance(codelet, NativeCodelet) else estimate_python(lower(codelet))
+        codelet.__dict__["_estimate"] = _read(codelet)
     found: Estimate | None = codelet.__dict__["_estimate"]
     return found
+
+
+def _read(codelet: Codelet) -> Estimate | None:
+    """Each language has a reader, which only codelets that say no cycles need."""
+    if isinstance(codelet, NativeCodelet):
+        from popcore.estimate.native_code import estimate_native
+
+        return estimate_native(codelet)
+    from popcore.estimate.walk import estimate_python
+
+    return estimate_python(lower(codelet))

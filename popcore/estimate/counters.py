@@ -31,6 +31,11 @@ def units(bundles: float) -> int:
     return max(1, round(bundles * UNIT))
 
 
+def adds(estimate: Estimate) -> dict[int, int]:
+    """What each counter of a codelet in C++ adds."""
+    return {counter: units(bundles) for (_, counter, _), bundles in estimate.weights.items()}
+
+
 def _counted(function: LoweredFunction, weights: Mapping[Key, float]) -> LoweredFunction:
     if not weights:
         return function

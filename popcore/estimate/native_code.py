@@ -6,7 +6,6 @@ from popcore.bindings import names
 from popcore.codelet import NativeCodelet
 from popcore.estimate import issue
 from popcore.estimate.compiled import weights_of
-from popcore.estimate.counters import units
 from popcore.estimate.regions import Estimate, Part
 
 
@@ -16,8 +15,3 @@ def estimate_native(codelet: NativeCodelet) -> Estimate | None:
         if names.alike(names.canonical(name), codelet.name) or names.canonical(name) == codelet.name:
             return Estimate(Part(bundles=issue.ENTER), {(0, counter, "counter"): bundles for counter, bundles in weights.items() if bundles})
     return None
-
-
-def adds(estimate: Estimate) -> dict[int, int]:
-    """What each counter of a codelet in C++ adds."""
-    return {counter: units(bundles) for (_, counter, _), bundles in estimate.weights.items()}
